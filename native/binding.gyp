@@ -1,0 +1,34 @@
+{
+  "variables": { "sanitize%": "" },
+  "target_defaults": {
+    "cflags!": ["-fno-exceptions"],
+    "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
+    "cflags": ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fvisibility=hidden"],
+    "cflags_cc": ["-std=c++20", "-fexceptions"],
+    "conditions": [
+      ["sanitize != ''", {
+        "cflags": ["-fsanitize=<(sanitize)", "-fno-omit-frame-pointer", "-g", "-O1"],
+        "ldflags": ["-fsanitize=<(sanitize)"]
+      }]
+    ]
+  },
+  "targets": [
+    {
+      "target_name": "cudashm",
+      "sources": ["src/addon.cc"],
+      "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_DISABLE_DEPRECATED"],
+      "dependencies": ["<!(node -p \"require('node-addon-api').targets\"):node_addon_api_except_all"],
+      "libraries": ["-ldl", "-pthread"]
+    },
+    {
+      "target_name": "emulated_driver",
+      "type": "shared_library",
+      "product_prefix": "lib",
+      "product_name": "cuda",
+      "product_extension": "so.1",
+      "product_dir": "<(PRODUCT_DIR)/emulated",
+      "sources": ["emulated/exports.cc"],
+      "libraries": ["-pthread"]
+    }
+  ]
+}

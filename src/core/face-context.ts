@@ -1,0 +1,39 @@
+import type { Protocol } from "./region.js";
+import type { RegionRegistry } from "./registry.js";
+
+/** `not_ready`: alive without a usable driver. `exiting`: on the way down. */
+export type Readiness = "ready" | "not_ready" | "exiting";
+
+/** What the service says of itself. */
+export interface ServiceInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly extensions: readonly string[];
+}
+
+/** A fault of ours, for the log; the client got a fixed text. */
+export interface Fault {
+  readonly requestId: string;
+  readonly protocol: Protocol;
+  readonly error: unknown;
+}
+
+/** What every face stands on: the registry and the few facts both of them tell. */
+export interface FaceContext {
+  readonly registry: RegionRegistry;
+  readonly info: ServiceInfo;
+  readiness(): Readiness;
+  /** `cuda`, `emulated`, or why there is neither. */
+  cudaDriver(): string;
+  /** False refuses registers, as Triton's flag of that name. */
+  readonly allowClientShm: boolean;
+  /** Aborted when the service stops: streams end, pending registers are undone. */
+  readonly shutdown: AbortSignal;
+  /** A new id for a request, unique within this process. */
+  nextRequestId(): string;
+  reportFault(fault: Fault): void;
+}
+
+/** Triton's text for a register while `allowClientShm` is false. */
+export const clientShmDisabledText =
+  "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    pool: "forks",
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+    // A failing test is a fact to explain, never something to try again.
+    retry: 0,
+    allowOnly: process.env.CI === undefined,
+  },
+});
