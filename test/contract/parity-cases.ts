@@ -41,9 +41,9 @@ function expectOk(outcome: Outcome): void {
 
 /** A refused argument: over HTTP and gRPC the text starts the same way, then says what was wrong. */
 const invalidArgs = (name: string, detail: string) =>
-  new RegExp(`^failed to register shared memory region '${escape(name)}': invalid args: .*${detail}`, "s");
+  new RegExp(`^failed to register shared memory region '${literally(name)}': invalid args: .*${detail}`, "s");
 
-const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Names that must reach the registry unchanged through both faces. */
 const ordinaryNames = [
