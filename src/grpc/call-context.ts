@@ -1,0 +1,58 @@
+import { Metadata, type ServerUnaryCall } from "@grpc/grpc-js";
+import { RegistryError } from "../core/errors.js";
+import type { FaceContext } from "../core/face-context.js";
+import type { CallContext } from "../core/region.js";
+import type { OpenCall, OpenCalls } from "./open-calls.js";
+
+/** A unary call as the core sees it. */
+export class GrpcCallContext implements CallContext, OpenCall {
+  readonly owner = "anonymous";
+  readonly protocol = "grpc";
+  readonly requestId: string;
+  readonly #call: ServerUnaryCall<Buffer, Buffer>;
+  readonly #openCalls: OpenCalls;
+  #controller: AbortController | undefined;
+
+  constructor(face: FaceContext, call: ServerUnaryCall<Buffer, Buffer>, openCalls: OpenCalls) {
+    this.requestId = face.nextRequestId();
+    this.#call = call;
+    this.#openCalls = openCalls;
+  }
+
+  /**
+   * Aborted with CANCELLED, DEADLINE_EXCEEDED or UNAVAILABLE as a RegistryError. Made when first asked for:
+   * most calls are answered without waiting and need none.
+   */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#call.cancelled) this.abort(this.#whyCancelled());
+      else this.#call.on("cancelled", () => this.abort(this.#whyCancelled()));
+      this.#openCalls.add(this);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: RegistryError): void {
+    this.#controller?.abort(reason);
+  }
+
+  /** The call was answered: nothing aborts it from now on. grpc-js reports answered calls as cancelled too. */
+  finish(): void {
+    if (this.#controller === undefined) return;
+    this.#controller = undefined;
+    this.#openCalls.delete(this);
+  }
+
+  trailers(): Metadata {
+    const trailers = new Metadata();
+    trailers.set("x-request-id", this.requestId);
+    return trailers;
+  }
+
+  #whyCancelled(): RegistryError {
+    return Date.now() >= Number(this.#call.getDeadline())
+      ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
+      : new RegistryError("CANCELLED", "the client cancelled the call");
+  }
+}

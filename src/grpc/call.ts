@@ -1,0 +1,84 @@
+import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
+import { RegistryError } from "../core/errors.js";
+import type { FaceContext } from "../core/face-context.js";
+import { GrpcCallContext } from "./call-context.js";
+import { isFault, statusOfError } from "./errors.js";
+import type { OpenCalls } from "./open-calls.js";
+import { decodeMessage, type MessageCodec } from "./wire.js";
+
+/** A call of one request and one response. */
+export interface UnaryMethod<Request> {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  readonly request: MessageCodec<Request>;
+  /** Refuses a request that cannot be decoded, where a plain INVALID_ARGUMENT will not do. */
+  readonly refuse?: (problem: string) => RegistryError;
+  /** Answers with the encoded response, or throws. */
+  handle(request: Request, call: GrpcCallContext): Buffer | Promise<Buffer>;
+}
+
+/** Adds `method` to `server`, so that every way it can end is answered with a proper status. */
+export function addUnaryMethod<Request>(
+  server: Server,
+  method: UnaryMethod<Request>,
+  face: FaceContext,
+  openCalls: OpenCalls,
+): void {
+  const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
+    void answer(method, face, new GrpcCallContext(face, call, openCalls), call.request, callback);
+  };
+  const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
+  server.addService({ [method.path]: definition }, { [method.path]: handler });
+}
+
+async function answer<Request>(
+  method: UnaryMethod<Request>,
+  face: FaceContext,
+  call: GrpcCallContext,
+  bytes: Buffer,
+  callback: sendUnaryData<Buffer>,
+): Promise<void> {
+  let request: Request | undefined;
+  let response: Buffer;
+  try {
+    request = decodeMessage(method.request, bytes);
+    response = await method.handle(request, call);
+  } catch (thrown) {
+    const error = request === undefined ? undecodable(thrown, method.refuse) : thrown;
+    if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
+    callback(statusOfError(error), null, call.trailers());
+    return;
+  } finally {
+    call.finish();
+  }
+  callback(null, response, call.trailers());
+}
+
+/** The refusal of a request whose bytes are no message; `why` is the decoder's error. */
+export function undecodable(why: unknown, refuse = invalidArgument): RegistryError {
+  const problem = why instanceof TypeError ? "a string is not valid UTF-8" : "the bytes are no such message";
+  return refuse(`the request cannot be decoded: ${problem}`);
+}
+
+function invalidArgument(problem: string): RegistryError {
+  return new RegistryError("INVALID_ARGUMENT", problem);
+}
+
+/** A method whose messages grpc-js passes on as they are, so that decoding can fail inside our own wrapper. */
+export function rawDefinition(
+  path: string,
+  streams: { requestStream: boolean; responseStream: boolean },
+): MethodDefinition<Buffer, Buffer> {
+  return {
+    path,
+    ...streams,
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

@@ -1,0 +1,37 @@
+import { IpcMemHandle, ipcMemHandleBytes } from "../core/handle.js";
+import { invalidArguments } from "../core/refusals.js";
+import type { RegionStatus, RegisterRequest } from "../core/region.js";
+import { regionNameProblem } from "../core/region-name.js";
+import {
+  type CudaSharedMemoryRegisterRequest,
+  CudaSharedMemoryStatusResponse,
+} from "./gen/inference/grpc_service.js";
+import { encodeMessage } from "./wire.js";
+
+/** Throws INVALID_ARGUMENT if `raw_handle` is no handle; the registry checks the rest. */
+export function registerRequestFromWire(message: CudaSharedMemoryRegisterRequest): RegisterRequest {
+  const { name, rawHandle, deviceId, byteSize } = message;
+  if (rawHandle.length !== ipcMemHandleBytes) {
+    throw invalidArguments(name, regionNameProblem(name) ?? handleProblem(rawHandle));
+  }
+  return { name, handle: new IpcMemHandle(rawHandle), deviceId, byteSize };
+}
+
+function handleProblem(rawHandle: Buffer): string {
+  const expected = `raw_handle must be the ${ipcMemHandleBytes} bytes of a cudaIpcMemHandle_t`;
+  return readsAsBase64(rawHandle)
+    ? `${expected}, got their ${rawHandle.length} characters of base64: decode them before sending`
+    : `${expected}, got ${rawHandle.length}`;
+}
+
+function readsAsBase64(rawHandle: Buffer): boolean {
+  return /^[A-Za-z0-9+/]{86}(==)?$/.test(rawHandle.toString("latin1"));
+}
+
+/** The encoded `CudaSharedMemoryStatusResponse` for `statuses`. */
+export function encodeStatuses(statuses: readonly RegionStatus[]): Buffer {
+  const regions = new Map(
+    statuses.map(({ name, deviceId, byteSize }) => [name, { name, deviceId: BigInt(deviceId), byteSize }]),
+  );
+  return encodeMessage(CudaSharedMemoryStatusResponse, { regions });
+}

@@ -1,0 +1,107 @@
+import type { Server } from "@grpc/grpc-js";
+import { RegistryError } from "../core/errors.js";
+import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
+import { invalidArguments } from "../core/refusals.js";
+import { quoteRegionName } from "../core/region-name.js";
+import { addUnaryMethod, type UnaryMethod } from "./call.js";
+import { encodeStatuses, registerRequestFromWire } from "./convert.js";
+import * as wire from "./gen/inference/grpc_service.js";
+import type { OpenCalls } from "./open-calls.js";
+import { encodeMessage } from "./wire.js";
+
+/** Full name of Triton's service. */
+export const inferenceServiceName = "inference.GRPCInferenceService";
+
+// Every empty message is encoded as no bytes at all.
+const emptyMessage = Buffer.alloc(0);
+
+const methods = wire.GRPCInferenceServiceService;
+
+/** Adds the calls of Triton's service that this one has; grpc-js answers the others with UNIMPLEMENTED. */
+export function addInferenceService(server: Server, face: FaceContext, openCalls: OpenCalls): void {
+  const add = <Request>(method: UnaryMethod<Request>) => addUnaryMethod(server, method, face, openCalls);
+  addServerMethods(add, face);
+  addSystemSharedMemoryMethods(add);
+  addCudaSharedMemoryMethods(add, face);
+}
+
+type AddMethod = <Request>(method: UnaryMethod<Request>) => void;
+
+function addServerMethods(add: AddMethod, face: FaceContext): void {
+  const live = encodeMessage(wire.ServerLiveResponse, { live: true });
+  const metadata = encodeMessage(wire.ServerMetadataResponse, {
+    name: face.info.name,
+    version: face.info.version,
+    extensions: [...face.info.extensions],
+  });
+  add({ path: methods.serverLive.path, request: wire.ServerLiveRequest, handle: () => live });
+  add({
+    path: methods.serverReady.path,
+    request: wire.ServerReadyRequest,
+    handle: () => encodeMessage(wire.ServerReadyResponse, { ready: face.readiness() === "ready" }),
+  });
+  add({ path: methods.serverMetadata.path, request: wire.ServerMetadataRequest, handle: () => metadata });
+}
+
+function addSystemSharedMemoryMethods(add: AddMethod): void {
+  add({
+    path: methods.systemSharedMemoryStatus.path,
+    request: wire.SystemSharedMemoryStatusRequest,
+    handle: ({ name }) => {
+      if (name === "") return emptyMessage;
+      throw new RegistryError(
+        "NOT_FOUND",
+        `Unable to find system shared memory region: ${quoteRegionName(name)}`,
+      );
+    },
+  });
+  add({
+    path: methods.systemSharedMemoryRegister.path,
+    request: wire.SystemSharedMemoryRegisterRequest,
+    handle: () => {
+      throw new RegistryError(
+        "UNIMPLEMENTED",
+        "system shared memory is not supported: this service registers CUDA shared memory only",
+      );
+    },
+  });
+  add({
+    path: methods.systemSharedMemoryUnregister.path,
+    request: wire.SystemSharedMemoryUnregisterRequest,
+    handle: () => emptyMessage,
+  });
+}
+
+function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
+  const { registry } = face;
+  let known = { revision: -1n, encoded: emptyMessage as Buffer };
+
+  add({
+    path: methods.cudaSharedMemoryStatus.path,
+    request: wire.CudaSharedMemoryStatusRequest,
+    handle: ({ name }) => {
+      if (name !== "") return encodeStatuses([registry.status(name)]);
+      const { revision } = registry;
+      if (known.revision !== revision) known = { revision, encoded: encodeStatuses(registry.statuses()) };
+      return known.encoded;
+    },
+  });
+  add({
+    path: methods.cudaSharedMemoryRegister.path,
+    request: wire.CudaSharedMemoryRegisterRequest,
+    refuse: (problem) => invalidArguments("", problem),
+    handle: async (request, call) => {
+      if (!face.allowClientShm) throw new RegistryError("UNIMPLEMENTED", clientShmDisabledText);
+      await registry.register(registerRequestFromWire(request), call);
+      return emptyMessage;
+    },
+  });
+  add({
+    path: methods.cudaSharedMemoryUnregister.path,
+    request: wire.CudaSharedMemoryUnregisterRequest,
+    handle: async ({ name }, call) => {
+      await (name === "" ? registry.unregisterAll(call) : registry.unregister(name, call));
+      return emptyMessage;
+    },
+  });
+}

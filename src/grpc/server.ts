@@ -1,0 +1,76 @@
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { FaceContext } from "../core/face-context.js";
+import { addHealthService } from "./health.js";
+import { addInferenceService } from "./inference-service.js";
+import { listenOnAll } from "./listeners.js";
+import { OpenCalls } from "./open-calls.js";
+import { addReflection } from "./reflection.js";
+
+export interface GrpcServicesOptions {
+  /** How often readiness is looked at while a client watches health, in milliseconds. */
+  readonly healthPollMs?: number;
+}
+
+export interface GrpcListenOptions extends GrpcServicesOptions {
+  /** An address, or a name all of whose addresses are listened on. */
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** A connection silent for so long is asked for a sign of life. */
+  readonly keepaliveTimeMs?: number;
+  /** A connection that gives none for so long is dropped. */
+  readonly keepaliveTimeoutMs?: number;
+  /** A larger request is RESOURCE_EXHAUSTED. */
+  readonly maxReceiveMessageBytes?: number;
+}
+
+/** The gRPC face, listening. */
+export interface GrpcServer {
+  readonly address: { readonly host: string; readonly port: number };
+  /** Stops accepting and waits for the calls on their way; ends them by force when `deadline` aborts. */
+  close(deadline: AbortSignal): Promise<void>;
+}
+
+/** Adds every gRPC service of this package to a grpc-js server of one's own. */
+export function addGrpcServices(
+  server: Server,
+  face: FaceContext,
+  { healthPollMs = 500 }: GrpcServicesOptions = {},
+): void {
+  const openCalls = new OpenCalls(face.shutdown);
+  addInferenceService(server, face, openCalls);
+  addHealthService(server, face, openCalls, healthPollMs);
+  addReflection(server, face, openCalls);
+}
+
+/** Listens on `host` and `port`. Rejects with the system's error if it cannot, and then listens on nothing. */
+export async function listenGrpc(face: FaceContext, options: GrpcListenOptions): Promise<GrpcServer> {
+  const server = new Server({
+    "grpc.max_receive_message_length": options.maxReceiveMessageBytes ?? 64 * 1024,
+    "grpc.keepalive_time_ms": options.keepaliveTimeMs ?? 7_200_000,
+    "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 20_000,
+    "grpc.enable_channelz": 0,
+  });
+  addGrpcServices(server, face, options);
+  const { injectConnection } = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listeners = await listenOnAll(options.host, options.port, injectConnection);
+  let closed: Promise<unknown> | undefined;
+  return {
+    address: { host: options.host, port: listeners.port },
+    async close(deadline) {
+      closed ??= Promise.all([listeners.close(), shutDown(server)]);
+      const force = () => server.forceShutdown();
+      if (deadline.aborted) force();
+      deadline.addEventListener("abort", force, { once: true });
+      await closed;
+      deadline.removeEventListener("abort", force);
+    },
+  };
+}
+
+/** Sends every client away; resolves when the last one's calls are done and it is gone. */
+function shutDown(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.tryShutdown(() => resolve());
+  });
+}
