@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 /** How the text of an option becomes a value. */
 export interface OptionKind<T> {
   /** Stands for the value in help, such as `PORT`. */
@@ -71,7 +73,7 @@ export const hostAddress: OptionKind<string> = {
   placeholder: "ADDRESS",
   expected: "an IP address or a host name, with neither brackets nor port",
   isSwitch: false,
-  parse: (text) => (/^[\w.-]+$|^[0-9a-f:.]+(%\w+)?$/i.test(text) ? text : null),
+  parse: (text) => (isIP(text) !== 0 || /^[\w.-]+$/.test(text) ? text : null),
 };
 
 /** Any text but none. */

@@ -1,0 +1,55 @@
+import { optionsHelp } from "../config/help.js";
+import { loadConfig, serveOptions } from "../config.js";
+import { ListenError } from "../listen-error.js";
+import { createLog, type LogLevel, standardOutput } from "../log.js";
+import { StopTimeout, startService } from "../service.js";
+import type { Command, CommandIo, CommandResult } from "./command.js";
+
+/** Runs the service until a signal, logging to standard output. */
+export const serve: Command = {
+  help: () => `Usage: cudashm serve [options]
+
+Runs the service until SIGINT or SIGTERM, with the log on standard output as one JSON object a line.
+Every option can be set by a variable too; the command line beats the environment. Ends with code 0 after
+a stop, 1 if it could not start or stop, 2 if an option is wrong.
+${optionsHelp(serveOptions)}`,
+
+  async run(io: CommandIo): Promise<CommandResult> {
+    const { config, warnings } = loadConfig(io.args, io.env);
+    const output = standardOutput();
+    const log = createLog(logLevel(config), output);
+    for (const warning of warnings) log.warn(warning);
+    const flushed = (): Promise<void> => new Promise((resolve) => output.flush(() => resolve()));
+
+    let service: Awaited<ReturnType<typeof startService>>;
+    try {
+      service = await startService(config, { log });
+    } catch (error) {
+      if (!(error instanceof ListenError)) throw error;
+      io.stderr.write(`cudashm: ${error.message}\n`);
+      await flushed();
+      return { code: 1 };
+    }
+    await aborted(io.signal);
+    try {
+      await service.stop();
+    } catch (error) {
+      if (!(error instanceof StopTimeout)) throw error;
+      log.fatal({ waitingFor: error.waitingFor }, error.message);
+      await flushed();
+      return { code: 1, stuck: true };
+    }
+    await flushed();
+    return { code: 0 };
+  },
+};
+
+function logLevel(config: { readonly logVerbose: number; readonly logInfo: boolean }): LogLevel {
+  if (config.logVerbose > 0) return "debug";
+  return config.logInfo ? "info" : "warn";
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

@@ -1,0 +1,157 @@
+import type { Config } from "./config.js";
+import type { CudaDriver } from "./core/driver.js";
+import { exitingText, RegistryError } from "./core/errors.js";
+import type { FaceContext, Readiness } from "./core/face-context.js";
+import { RegionRegistry } from "./core/registry.js";
+import { createRequestIds } from "./core/request-ids.js";
+import { type Address, type Faces, listen } from "./faces.js";
+import { type Log, logChange, logFault } from "./log.js";
+import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
+import { packageVersion } from "./version.js";
+
+/** A running service. Disposing it stops it. */
+export interface Service extends AsyncDisposable {
+  /** Where HTTP listens, with the real port; null if it was switched off. */
+  readonly http: Address | null;
+  readonly grpc: Address | null;
+  /**
+   * Answers what is on its way, gives every mapping back to the driver and resolves; the second call waits
+   * for the first. Rejects with StopTimeout after the configured exit timeout.
+   */
+  stop(): Promise<void>;
+}
+
+/** The exit timeout passed before everything was given back. */
+export class StopTimeout extends Error {
+  override readonly name = "StopTimeout";
+  /** What was still open, in words. */
+  readonly waitingFor: readonly string[];
+
+  constructor(seconds: number, waitingFor: readonly string[]) {
+    super(`could not stop within ${seconds} s (--exit-timeout-secs)`);
+    this.waitingFor = waitingFor;
+  }
+}
+
+/**
+ * Starts the driver in the background and both faces over one registry. Resolves once every face that is
+ * switched on listens; rejects with ListenError, and nothing left listening, if one cannot.
+ */
+export async function startService(config: Config, { log }: { readonly log: Log }): Promise<Service> {
+  const driver = createCudaDriver({
+    preference: config.driver,
+    ...(config.driverLibrary === null ? {} : { libraryPath: config.driverLibrary }),
+    contextLingerMs: config.contextLingerSecs * 1000,
+    warn: (text) => log.warn(text),
+  });
+  driver.start();
+  const registry = new RegionRegistry({ driver, observers: [(change) => logChange(log, change)] });
+  const shutdown = new AbortController();
+  const context: FaceContext = {
+    registry,
+    info: { name: config.id, version: packageVersion(), extensions: ["cuda_shared_memory"] },
+    readiness: () => (shutdown.signal.aborted ? "exiting" : driverReadiness(driver)),
+    cudaDriver: () => describeDriver(driver),
+    allowClientShm: config.allowClientShm,
+    shutdown: shutdown.signal,
+    nextRequestId: createRequestIds(),
+    reportFault: (fault) => logFault(log, fault),
+  };
+
+  const faces = await listen(config, context);
+  for (const face of faces) log.info(`Started ${face.title} at ${face.where}`);
+  void announceDriver(log, driver);
+
+  const stop = once(() => {
+    log.info("stopping");
+    const open = new Set(faces);
+    return within(
+      config.exitTimeoutSecs,
+      async (deadline) => {
+        registry.refuseRegisters();
+        shutdown.abort(new RegistryError("UNAVAILABLE", exitingText));
+        await closeFaces(faces, open, deadline);
+        log.debug("every call was answered; closing every mapping");
+        await registry
+          .close()
+          .catch((error: unknown) => log.error({ err: error }, "not every region could be closed"));
+        await driver.close();
+        log.info("stopped");
+      },
+      () => [
+        ...[...open].map((face) => `calls of ${face.title}`),
+        ...registry.statuses().map((region) => `region ${region.name} on device ${region.deviceId}`),
+      ],
+    );
+  });
+  return {
+    http: faces.find((face) => face.protocol === "http")?.address ?? null,
+    grpc: faces.find((face) => face.protocol === "grpc")?.address ?? null,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function closeFaces(faces: Faces, open: Set<Faces[number]>, deadline: AbortSignal): Promise<void> {
+  await Promise.all(
+    faces.map(async (face) => {
+      await face.close(deadline);
+      open.delete(face);
+    }),
+  );
+}
+
+/** Runs `work`, with half the time for its deadline; rejects with StopTimeout when all of it is over. */
+async function within(
+  seconds: number,
+  work: (deadline: AbortSignal) => Promise<void>,
+  waitingFor: () => readonly string[],
+): Promise<void> {
+  const deadline = new AbortController();
+  // Not AbortSignal.timeout: its timer does not keep the process alive, and a hung driver call does neither.
+  const half = setTimeout(() => deadline.abort(), seconds * 500);
+  let end: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    end = setTimeout(() => reject(new StopTimeout(seconds, waitingFor())), seconds * 1000);
+  });
+  try {
+    await Promise.race([work(deadline.signal), timeout]);
+  } finally {
+    clearTimeout(half);
+    clearTimeout(end);
+  }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let started: Promise<void> | undefined;
+  return () => {
+    started ??= work();
+    return started;
+  };
+}
+
+function driverReadiness(driver: CudaDriver): Readiness {
+  if (driver.health.state === "usable") return "ready";
+  // Asking for the devices makes a lost driver look again; it limits by itself how often.
+  driver.devices().catch(() => {});
+  return "not_ready";
+}
+
+function describeDriver(driver: CudaDriver): string {
+  if (driver.kind !== null) return driver.kind;
+  return driver.health.state === "unusable" ? `unavailable: ${driver.health.reason}` : "starting";
+}
+
+async function announceDriver(log: Log, driver: SelectedDriver): Promise<void> {
+  try {
+    const devices = await driver.devices();
+    const { libraryPath, driverVersion } = driver.description ?? {};
+    log.info(
+      { driver: driver.kind, libraryPath, driverVersion, devices: devices.length },
+      "CUDA driver is usable",
+    );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ reason }, "no usable CUDA driver: every register is refused until there is one");
+  }
+}
