@@ -24,7 +24,7 @@ export class IpcMemHandle {
         `a CUDA IPC memory handle has ${ipcMemHandleBytes} bytes, got ${bytes.byteLength}`,
       );
     }
-    this.#bytes = Uint8Array.from(bytes);
+    this.#bytes = new Uint8Array(bytes);
   }
 
   /** The secret itself, for the driver. The caller must neither change nor keep it. */

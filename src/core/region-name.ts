@@ -5,6 +5,7 @@ export const maxRegionNameBytes = 1024;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point.
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/;
+const controlCharacters = new RegExp(controlCharacter, "g");
 
 /**
  * Why `name` cannot be a region's name, or null if it can. Names are never normalised or folded: any two
@@ -28,6 +29,19 @@ export function regionNameProblem(name: string): string | null {
 export function assertRegionName(name: string): void {
   const problem = regionNameProblem(name);
   if (problem !== null) throw new RegistryError("INVALID_ARGUMENT", problem);
+}
+
+/**
+ * `name` in quotes, as it may stand in a message or a log line: with control characters escaped, unpaired
+ * surrogates replaced, and cut short where no region could have it.
+ */
+export function quoteRegionName(name: string): string {
+  const shown = Buffer.byteLength(name) > maxRegionNameBytes ? `${name.slice(0, 64)}...` : name;
+  return `'${shown.toWellFormed().replace(controlCharacters, escapeCharacter)}'`;
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Orders names by their UTF-8 bytes, which JavaScript's own order (UTF-16 units) does not. */

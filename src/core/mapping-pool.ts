@@ -1,0 +1,123 @@
+import { isStickyResult } from "./cuda-results.js";
+import { type CudaDriver, type DeviceMapping, DriverError } from "./driver.js";
+import { RegistryError } from "./errors.js";
+import type { IpcMemHandle } from "./handle.js";
+
+/** One use of a mapping that other regions may use as well. */
+export interface SharedMapping {
+  readonly mapping: DeviceMapping;
+}
+
+class Entry implements SharedMapping {
+  readonly key: string;
+  users = 1;
+  opened!: Promise<SharedMapping>;
+  mapping!: DeviceMapping;
+  /** The driver's close in progress: resolves whether it succeeds or not. */
+  closing: Promise<void> | undefined;
+  closeFailed = false;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+}
+
+/**
+ * The mappings of this process, one for each (device, handle) however many regions are on it. The driver sees
+ * one open or close at a time for each of them, and as many at once as there are different ones.
+ */
+export class MappingPool {
+  readonly #driver: CudaDriver;
+  readonly #entries = new Map<string, Entry>();
+  #open = 0;
+  #stickyFault: unknown;
+
+  constructor(driver: CudaDriver) {
+    this.#driver = driver;
+  }
+
+  /** Mappings the driver opened and has not got back: its opens less its closes. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /**
+   * Opens the handle, or joins the mapping there is. Rejects as the driver's open does, and with
+   * INVALID_ARGUMENT while a mapping of this handle is left over from a close that failed.
+   */
+  async acquire(deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
+    const key = `${deviceId}/${handle.exposeKey()}`;
+    for (;;) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined) return this.#openNew(key, deviceId, handle);
+      if (entry.closing !== undefined) {
+        await entry.closing;
+      } else if (entry.closeFailed) {
+        throw new RegistryError(
+          "INVALID_ARGUMENT",
+          "an earlier mapping of this handle could not be closed; unregister its region again, or export the memory anew",
+        );
+      } else {
+        entry.users++;
+        return entry.opened;
+      }
+    }
+  }
+
+  /**
+   * Ends one use; the last one closes the mapping. Where that close fails the use goes on: release it again
+   * to try again, which asks the driver nothing after a fault that only a new process mends.
+   */
+  async release(shared: SharedMapping): Promise<void> {
+    const entry = shared as Entry;
+    if (entry.users > 1) {
+      entry.users--;
+      return;
+    }
+    if (entry.closeFailed && this.#stickyFault !== undefined) throw this.#stickyFault;
+    const closed = this.#callClose(entry);
+    entry.closing = closed.then(noop, noop);
+    await closed;
+  }
+
+  #openNew(key: string, deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
+    const entry = new Entry(key);
+    this.#entries.set(key, entry);
+    entry.opened = this.#callOpen(entry, deviceId, handle);
+    return entry.opened;
+  }
+
+  async #callOpen(entry: Entry, deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
+    try {
+      entry.mapping = await this.#driver.open(deviceId, handle);
+      this.#open++;
+      return entry;
+    } catch (error) {
+      this.#entries.delete(entry.key);
+      this.#noteFault(error);
+      throw error;
+    }
+  }
+
+  async #callClose(entry: Entry): Promise<void> {
+    try {
+      await entry.mapping.close();
+      this.#open--;
+      this.#entries.delete(entry.key);
+    } catch (error) {
+      entry.closeFailed = true;
+      this.#noteFault(error);
+      throw error;
+    } finally {
+      entry.closing = undefined;
+    }
+  }
+
+  #noteFault(error: unknown): void {
+    const refusal =
+      error instanceof DriverError ? error : error instanceof RegistryError ? error.driver : undefined;
+    if (refusal !== undefined && isStickyResult(refusal.cudaCode)) this.#stickyFault = error;
+  }
+}
+
+function noop(): void {}

@@ -1,0 +1,140 @@
+import { describeRefusal, isStickyResult } from "./cuda-results.js";
+import { type CudaDevice, DriverError } from "./driver.js";
+import { type DriverRefusal, exitingText, internalErrorText, RegistryError } from "./errors.js";
+import { quoteRegionName } from "./region-name.js";
+
+/** gRPC carries an error's text in a header of limited size, percent-encoded. */
+const maxNamedRegions = 16;
+const maxNamedBytes = 2048;
+
+/** A region that could not be closed, and why. */
+export interface FailedRegion {
+  readonly name: string;
+  readonly error: unknown;
+}
+
+/** Refuses the arguments of a register. */
+export function invalidArguments(name: string, problem: string, driver?: DriverRefusal): RegistryError {
+  return new RegistryError("INVALID_ARGUMENT", registerFailed(name, `invalid args: ${problem}`), {
+    ...(driver && { driver }),
+  });
+}
+
+/** Refuses a register because of its `device_id`, naming the devices there are. For {@link openFailed}. */
+export function unknownDevice(deviceId: bigint, devices: readonly CudaDevice[]): RegistryError {
+  const known = devices.map((device) => `${device.ordinal} (${device.name})`).join(", ") || "none";
+  const text = `device_id ${deviceId} is no device of this service; its devices: ${known}`;
+  return new RegistryError("INVALID_ARGUMENT", text);
+}
+
+/** What a register is answered when listing the devices, or opening the handle, rejected with `error`. */
+export function openFailed(name: string, error: unknown): RegistryError {
+  if (error instanceof DriverError) {
+    const driver = plainRefusal(error);
+    if (!isStickyResult(error.cudaCode)) return invalidArguments(name, describeRefusal(driver), driver);
+    const text = registerFailed(name, `${describeRefusal(driver)}; the service has to be restarted`);
+    return new RegistryError("UNAVAILABLE", text, { driver, cause: error });
+  }
+  if (error instanceof RegistryError) {
+    const { code, driver } = error;
+    if (code === "INVALID_ARGUMENT") return invalidArguments(name, error.message, driver);
+    return new RegistryError(code, registerFailed(name, error.message), {
+      ...(driver && { driver }),
+      cause: error,
+    });
+  }
+  return registerFault(name, error);
+}
+
+/** A register failed by a fault of ours. */
+export function registerFault(name: string, cause: unknown): RegistryError {
+  return new RegistryError("INTERNAL", registerFailed(name, internalErrorText), { cause });
+}
+
+export function alreadyInManager(name: string): RegistryError {
+  return new RegistryError(
+    "ALREADY_EXISTS",
+    `shared memory region ${quoteRegionName(name)} already in manager`,
+  );
+}
+
+export function noSuchRegion(name: string): RegistryError {
+  return new RegistryError("NOT_FOUND", `Unable to find cuda shared memory region: ${quoteRegionName(name)}`);
+}
+
+export function unusable(name: string): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    `shared memory region ${quoteRegionName(name)} was unregistered and could not be closed; unregister it again`,
+  );
+}
+
+export function exiting(): RegistryError {
+  return new RegistryError("UNAVAILABLE", exitingText);
+}
+
+/** The driver would not take a mapping back. */
+export function closeFailed(cause: unknown): RegistryError {
+  const driver =
+    cause instanceof DriverError
+      ? plainRefusal(cause)
+      : cause instanceof RegistryError
+        ? cause.driver
+        : undefined;
+  const text = driver
+    ? describeRefusal(driver)
+    : cause instanceof RegistryError
+      ? cause.message
+      : internalErrorText;
+  return new RegistryError("INTERNAL", `failed to close CUDA IPC handle: ${text}`, {
+    ...(driver && { driver }),
+    cause,
+  });
+}
+
+/** A register failed for `reason`, and its mapping could not be closed either. */
+export function undoFailed(name: string, reason: RegistryError, failure: RegistryError): RegistryError {
+  const why = `${failure.message}; unregister the region to try again`;
+  return new RegistryError("INTERNAL", registerFailed(name, why), {
+    ...(failure.driver && { driver: failure.driver }),
+    cause: new AggregateError([reason, failure.cause], "a register that failed and could not be undone"),
+  });
+}
+
+/** A copy through a pin failed. */
+export function copyFailed(name: string, cause: unknown): RegistryError {
+  if (cause instanceof RegistryError) return cause;
+  const driver = cause instanceof DriverError ? plainRefusal(cause) : undefined;
+  const text = `failed to copy the memory of shared memory region ${quoteRegionName(name)}: `;
+  return new RegistryError("INTERNAL", text + (driver ? describeRefusal(driver) : internalErrorText), {
+    ...(driver && { driver }),
+    cause,
+  });
+}
+
+/** Some regions are still mapped after all were to be unregistered. Names as many as an error's text may. */
+export function unregisterAllFailed(failures: readonly FailedRegion[]): RegistryError {
+  let text = "Failed to unregister the following cuda shared memory regions: ";
+  let named = 0;
+  let bytes = 0;
+  for (const { name } of failures) {
+    bytes += Buffer.byteLength(name);
+    if (named === maxNamedRegions || (named > 0 && bytes > maxNamedBytes)) break;
+    text += `${name} ,`;
+    named++;
+  }
+  if (named < failures.length) text += ` and ${failures.length - named} more`;
+  const cause = new AggregateError(
+    failures.map(({ error }) => error),
+    "closes that failed",
+  );
+  return new RegistryError("INTERNAL", text, { cause });
+}
+
+function registerFailed(name: string, why: string): string {
+  return `failed to register shared memory region ${quoteRegionName(name)}: ${why}`;
+}
+
+function plainRefusal({ cudaError, cudaCode, hint }: DriverRefusal): DriverRefusal {
+  return { cudaError, cudaCode, hint };
+}

@@ -1,0 +1,23 @@
+// The package's public face, and the only file that re-exports.
+export {
+  type CudaDevice,
+  type CudaDriver,
+  type DeviceMapping,
+  DriverError,
+  type DriverHealth,
+  type DriverKind,
+} from "./core/driver.js";
+export { type DriverRefusal, type ErrorCode, RegistryError } from "./core/errors.js";
+export { IpcMemHandle, ipcMemHandleBytes } from "./core/handle.js";
+export type {
+  CallContext,
+  Protocol,
+  RegionPin,
+  RegionState,
+  RegionStatus,
+  RegisterRequest,
+  RegistryChange,
+  RegistryObserver,
+} from "./core/region.js";
+export { maxRegionNameBytes } from "./core/region-name.js";
+export { RegionRegistry, type RegionWindow, type RegistryOptions } from "./core/registry.js";
