@@ -1,0 +1,18 @@
+import type { Exchange } from "./exchange.js";
+
+const json = "application/json";
+
+/** An empty answer. Success is exactly 200: every Triton client takes 201 and 204 for failures. */
+export function answerEmpty(exchange: Exchange, status: 200 | 400 = 200): Response {
+  return exchange.answer(status, json, "");
+}
+
+/** Success with a JSON text that is ready to send. */
+export function answerJson(exchange: Exchange, text: string): Response {
+  return exchange.answer(200, json, text);
+}
+
+/** `{"error":"..."}`, which is what every client looks for in an answer that is not 200. */
+export function answerError(exchange: Exchange, status: number, text: string, allow?: string): Response {
+  return exchange.answer(status, json, JSON.stringify({ error: text }), allow);
+}

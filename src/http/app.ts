@@ -1,0 +1,95 @@
+import { setMaxListeners } from "node:events";
+import { type Context, Hono } from "hono";
+import type { FaceContext } from "../core/face-context.js";
+import { answerError } from "./answers.js";
+import { createContents } from "./contents.js";
+import { createCudaSharedMemory, cudaPath } from "./cuda-shared-memory.js";
+import { answerFailure } from "./errors.js";
+import type { Exchange } from "./exchange.js";
+import { NodeExchange } from "./node-exchange.js";
+import { createServiceState } from "./service-state.js";
+import { systemPath, systemSharedMemory } from "./system-shared-memory.js";
+import { WebExchange } from "./web-exchange.js";
+
+export interface HttpFaceOptions {
+  /** Whether the bytes of regions can be read and written over HTTP. */
+  readonly allowContents: boolean;
+  /** Largest body of a register in bytes. */
+  readonly maxInputSize: number;
+}
+
+/** On our own server the environment is the exchange; mounted elsewhere it is whatever that puts there. */
+export type HttpApp = Hono<{ Bindings: NodeExchange }>;
+
+type Handler = (exchange: Exchange) => Response | Promise<Response>;
+
+/**
+ * Triton's HTTP API over the registry of `context`. Paths are matched as the client wrote them, never decoded
+ * or folded. Serve it with `listenHttp`, or mount it in another Hono application.
+ */
+export function createHttpApp(context: FaceContext, options: HttpFaceOptions): HttpApp {
+  // Every connection that waits for the registry listens to it.
+  setMaxListeners(0, context.shutdown);
+  const mounted = new WeakMap<Request, WebExchange>();
+
+  function exchangeOf(request: Request, env: unknown): Exchange {
+    const exchange = env instanceof NodeExchange ? env : mountedExchange(request);
+    exchange.requestId ??= context.nextRequestId();
+    return exchange;
+  }
+
+  function mountedExchange(request: Request): WebExchange {
+    const known = mounted.get(request);
+    if (known !== undefined) return known;
+    const exchange = new WebExchange(request);
+    mounted.set(request, exchange);
+    return exchange;
+  }
+
+  // Every known route passes here, so this is the place for what must hold before any of them.
+  const route = (handler: Handler) => (c: Context) => handler(exchangeOf(c.req.raw, c.env));
+
+  const app: HttpApp = new Hono({
+    getPath: (request, from) => exchangeOf(request, from?.env).path,
+  });
+
+  const cuda = createCudaSharedMemory(context, options.maxInputSize);
+  app.get(`${cudaPath}/status`, route(cuda.statusAll));
+  app.get(`${cudaPath}/region/:name/status`, route(cuda.status));
+  app.post(`${cudaPath}/register`, route(cuda.registerWithoutName));
+  app.post(`${cudaPath}/region/:name/register`, route(cuda.register));
+  app.post(`${cudaPath}/unregister`, route(cuda.unregisterAll));
+  app.post(`${cudaPath}/region/:name/unregister`, route(cuda.unregister));
+
+  app.get(`${systemPath}/status`, route(systemSharedMemory.statusAll));
+  app.get(`${systemPath}/region/:name/status`, route(systemSharedMemory.status));
+  app.post(`${systemPath}/register`, route(systemSharedMemory.register));
+  app.post(`${systemPath}/region/:name/register`, route(systemSharedMemory.register));
+  app.post(`${systemPath}/unregister`, route(systemSharedMemory.unregister));
+  app.post(`${systemPath}/region/:name/unregister`, route(systemSharedMemory.unregister));
+
+  const service = createServiceState(context);
+  app.get("/v2", route(service.metadata));
+  app.get("/v2/health/live", route(service.live));
+  app.get("/v2/health/ready", route(service.ready));
+
+  const contents = createContents(context, options.allowContents);
+  app.get("/v1/regions/:name/contents", route(contents.read));
+  app.put("/v1/regions/:name/contents", route(contents.write));
+
+  app.notFound((c) => {
+    const exchange = exchangeOf(c.req.raw, c.env);
+    const allowed = methodsOf(app, exchange.path);
+    return allowed.length === 0
+      ? answerError(exchange, 404, "Not Found")
+      : answerError(exchange, 405, "Method Not Allowed", allowed.join(", "));
+  });
+  app.onError((error, c) => answerFailure(exchangeOf(c.req.raw, c.env), error, context));
+  return app;
+}
+
+/** The methods that a path is served with; none if it is no path of ours. */
+function methodsOf(app: HttpApp, path: string): string[] {
+  const methods = ["GET", "POST", "PUT"].filter((method) => app.router.match(method, path)[0].length > 0);
+  return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+}

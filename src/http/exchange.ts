@@ -1,0 +1,36 @@
+/**
+ * One request and its answer, whatever carries them: a socket of our own server, or the Request and Response
+ * of an application this one is mounted in.
+ */
+export interface Exchange {
+  readonly method: string;
+  /** The path as the client wrote it: nothing decoded, nothing folded, no query. */
+  readonly path: string;
+  /** What follows the `?` of the target, undecoded. */
+  readonly query: string;
+  /** Names the request in the log and in the answer; undefined until the application gave one. */
+  requestId: string | undefined;
+  /** Bytes of the body as the client declared them, null if it did not. */
+  readonly declaredLength: number | null;
+  /** Aborted, with a RegistryError as the reason, when the client is gone or `shutdown` is aborted. */
+  signal(shutdown: AbortSignal): AbortSignal;
+  /**
+   * The whole body. Throws INVALID_ARGUMENT if it has more than `limit` bytes, once the rest was read or
+   * given up; CANCELLED if the client went away.
+   */
+  readBody(limit: number): Promise<Uint8Array>;
+  /** The body piece by piece, as fast as the caller takes them. Throws CANCELLED if the client went away. */
+  bodyPieces(): AsyncIterable<Uint8Array>;
+  /** Answers; what is unread of the body is thrown away. */
+  answer(status: number, contentType: string, body: string, allow?: string): Response;
+  /**
+   * Answers with `byteSize` bytes, piece by piece. A piece may be changed once the next is asked for. An
+   * error before the first piece can still be answered; one after it breaks the connection.
+   */
+  stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>, shutdown: AbortSignal): Promise<Response>;
+  /** Breaks an answer that has begun, so that nobody takes it for whole. False if none has begun. */
+  breakOff(): boolean;
+}
+
+/** What an answer of raw bytes is called. */
+export const bytesContentType = "application/octet-stream";

@@ -1,0 +1,181 @@
+import { IncomingMessage, type ServerResponse } from "node:http";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { BodyDrain } from "./body-drain.js";
+import type { HttpConnection } from "./connection.js";
+import { bodyTooLarge, clientGone } from "./errors.js";
+import { bytesContentType, type Exchange } from "./exchange.js";
+import { GrowingBuffer } from "./growing-buffer.js";
+import { splitTarget } from "./request-target.js";
+
+/** A request that remembers its target as it came, since `url` is replaced before the adapter sees it. */
+export class RequestMessage extends IncomingMessage {
+  target = "";
+}
+
+/**
+ * A request on a socket of our own server. It answers on the socket itself: a web Response would cost as much
+ * again as the whole of a small request, and has no way to hold back a slow reader.
+ */
+export class NodeExchange implements Exchange {
+  readonly path: string;
+  readonly query: string;
+  requestId: string | undefined = undefined;
+  readonly #incoming: RequestMessage;
+  readonly #outgoing: ServerResponse;
+  readonly #connection: HttpConnection;
+  readonly #drain: BodyDrain;
+  #drainGivenUp = false;
+
+  constructor(
+    incoming: RequestMessage,
+    outgoing: ServerResponse,
+    connection: HttpConnection,
+    drain: BodyDrain,
+  ) {
+    const { path, query } = splitTarget(incoming.target);
+    this.path = path;
+    this.query = query;
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#connection = connection;
+    this.#drain = drain;
+  }
+
+  get method(): string {
+    return this.#incoming.method ?? "GET";
+  }
+
+  get declaredLength(): number | null {
+    const { headers } = this.#incoming;
+    if (headers["transfer-encoding"] !== undefined) return null;
+    return Number(headers["content-length"] ?? 0);
+  }
+
+  signal(shutdown: AbortSignal): AbortSignal {
+    return this.#connection.signal(shutdown);
+  }
+
+  async readBody(limit: number): Promise<Uint8Array> {
+    const declared = this.declaredLength;
+    if (declared !== null && declared > limit) {
+      await this.#drainRest();
+      throw bodyTooLarge(declared, limit);
+    }
+    const body = await this.#collect(limit);
+    if (body.length <= limit) return body.bytes;
+    throw bodyTooLarge(body.length + (await this.#drainRest()), limit);
+  }
+
+  /** The body, or as much of it as shows that it is over the limit. */
+  #collect(limit: number): Promise<GrowingBuffer> {
+    const incoming = this.#incoming;
+    return new Promise((resolve, reject) => {
+      const body = new GrowingBuffer();
+      const settle = () => {
+        incoming.off("data", onData);
+        incoming.off("end", onEnd);
+        incoming.off("close", onClose);
+      };
+      const onData = (piece: Buffer) => {
+        body.append(piece);
+        if (body.length > limit) onEnd();
+      };
+      const onEnd = () => {
+        settle();
+        resolve(body);
+      };
+      const onClose = () => {
+        settle();
+        reject(clientGone());
+      };
+      incoming.on("data", onData);
+      incoming.on("end", onEnd);
+      incoming.on("close", onClose);
+      if (incoming.destroyed) onClose();
+    });
+  }
+
+  async *bodyPieces(): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const piece of this.#incoming.iterator({ destroyOnReturn: false })) yield piece;
+    } catch {
+      // A request stream breaks for one reason only; what the caller throws does not come through here.
+      throw clientGone();
+    }
+  }
+
+  async #drainRest(): Promise<number> {
+    const { bytes, complete } = await this.#drain.drain(this.#incoming, this.declaredLength);
+    this.#drainGivenUp = !complete;
+    return bytes;
+  }
+
+  answer(status: number, contentType: string, body: string, allow?: string): Response {
+    const headers = this.#headers(contentType, String(Buffer.byteLength(body)));
+    if (allow !== undefined) headers.push("allow", allow);
+    this.#discardBody();
+    this.#outgoing.writeHead(status, headers);
+    this.#outgoing.end(body);
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  async stream(
+    byteSize: bigint,
+    pieces: AsyncIterator<Uint8Array>,
+    shutdown: AbortSignal,
+  ): Promise<Response> {
+    const withBody = this.method !== "HEAD";
+    let next = withBody ? await pieces.next() : null;
+    this.#discardBody();
+    this.#outgoing.writeHead(200, this.#headers(bytesContentType, String(byteSize)));
+    while (next !== null && next.done !== true) {
+      await this.#write(next.value, this.signal(shutdown));
+      next = await pieces.next();
+    }
+    this.#outgoing.end();
+    return RESPONSE_ALREADY_SENT;
+  }
+
+  /** Resolves when the kernel has the piece, which is what holds a fast driver back for a slow reader. */
+  #write(piece: Uint8Array, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#outgoing.write(piece, (error) => {
+        signal.removeEventListener("abort", onAbort);
+        if (error) reject(clientGone());
+        else resolve();
+      });
+    });
+  }
+
+  breakOff(): boolean {
+    if (!this.#outgoing.headersSent) return false;
+    this.#outgoing.destroy();
+    return true;
+  }
+
+  #headers(contentType: string, length: string): string[] {
+    const id = this.requestId ?? "";
+    return ["content-type", contentType, "content-length", length, "x-request-id", id];
+  }
+
+  /** Before an answer: sees to it that the next request on the connection can be read, or closes it after. */
+  #discardBody(): void {
+    if (this.#drainGivenUp) {
+      this.#outgoing.shouldKeepAlive = false;
+      return;
+    }
+    const declared = this.declaredLength;
+    if (declared === 0 || this.#incoming.readableEnded) return;
+    if (!this.#drain.hasRoomFor(declared)) {
+      this.#outgoing.shouldKeepAlive = false;
+      return;
+    }
+    const { socket } = this.#incoming;
+    void this.#drain.drain(this.#incoming, declared).then(({ complete }) => {
+      if (!complete) socket.destroy();
+    });
+  }
+}

@@ -1,0 +1,125 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import type { HttpApp } from "./app.js";
+import { BodyDrain } from "./body-drain.js";
+import { HttpConnection } from "./connection.js";
+import { NodeExchange, RequestMessage } from "./node-exchange.js";
+
+export interface ListenHttpOptions {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly bodyDrain?: BodyDrain;
+}
+
+/** A server that listens. */
+export interface HttpServer {
+  readonly address: { readonly host: string; readonly port: number };
+  /**
+   * Stops accepting, lets answers on their way end, and resolves when the last connection is closed; what is
+   * still open when `deadline` is aborted is cut. The second call waits for the first.
+   */
+  close(deadline: AbortSignal): Promise<void>;
+}
+
+/** Longer than the pools of common clients and proxies keep a connection, so that they close it first. */
+const keepAliveTimeoutMs = 75_000;
+
+/** Serves `app`. Rejects with the system's error if it cannot listen. */
+export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Promise<HttpServer> {
+  const connections = new Map<Duplex, HttpConnection>();
+  const drain = options.bodyDrain ?? new BodyDrain();
+  let closing: Promise<void> | undefined;
+
+  // The process's own Request and Response stay as they are: answers are written to the socket, so nothing
+  // would be gained, and whoever else runs in the process would get the adapter's. Bodies are ours to drain.
+  const respond = getRequestListener(
+    (request, env) => {
+      const { incoming, outgoing } = env as HttpBindings;
+      const connection = connections.get(incoming.socket) ?? track(incoming.socket);
+      connection.begin(outgoing);
+      return app.fetch(request, new NodeExchange(incoming as RequestMessage, outgoing, connection, drain));
+    },
+    { overrideGlobalObjects: false, autoCleanupIncoming: false },
+  );
+
+  function track(socket: Duplex): HttpConnection {
+    const connection = new HttpConnection(socket);
+    connections.set(socket, connection);
+    socket.once("close", () => connections.delete(socket));
+    return connection;
+  }
+
+  function serve(incoming: RequestMessage, outgoing: ServerResponse): void {
+    // The adapter makes a URL of these two, which folds some and refuses others; we look at neither there.
+    incoming.target = incoming.url ?? "";
+    incoming.url = "/";
+    incoming.headers.host = "localhost";
+    if (closing !== undefined) outgoing.shouldKeepAlive = false;
+    void respond(incoming, outgoing);
+  }
+
+  const server = createServer({
+    IncomingMessage: RequestMessage,
+    requireHostHeader: false,
+    keepAliveTimeout: keepAliveTimeoutMs,
+  });
+  server.on("connection", track);
+  server.on("request", serve);
+  // A condition we do not know changes nothing about the request.
+  server.on("checkExpectation", serve);
+  server.on("connect", (_incoming, socket) => refuse(socket, 405, "Method Not Allowed"));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || connections.get(socket)?.isMidAnswer === true) socket.destroy();
+    else refuse(socket, parserStatuses[error.code ?? ""] ?? 400, `malformed HTTP request: ${error.message}`);
+  });
+
+  await listen(server, options);
+  const { address, port } = server.address() as AddressInfo;
+
+  async function close(deadline: AbortSignal): Promise<void> {
+    const closed = once(server, "close");
+    server.close();
+    for (const connection of connections.values()) connection.closeWhenIdle();
+    const cut = () => server.closeAllConnections();
+    deadline.addEventListener("abort", cut, { once: true });
+    if (deadline.aborted) cut();
+    await closed;
+    deadline.removeEventListener("abort", cut);
+  }
+
+  return {
+    address: { host: address, port },
+    close: (deadline) => {
+      closing ??= close(deadline);
+      return closing;
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: ListenHttpOptions): Promise<void> {
+  const listening = once(server, "listening");
+  server.listen(port, host);
+  await listening;
+}
+
+/** Statuses of what Node's parser refuses; anything else is 400. */
+const parserStatuses: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** Answers what never became a request, and closes the connection. */
+function refuse(socket: Duplex, status: number, text: string): void {
+  const body = JSON.stringify({ error: text });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}

@@ -1,0 +1,30 @@
+import { exitingText, RegistryError } from "../core/errors.js";
+import type { FaceContext } from "../core/face-context.js";
+import { answerEmpty, answerJson } from "./answers.js";
+import type { Exchange } from "./exchange.js";
+
+/** Health and metadata, as KServe's protocol has them. */
+export function createServiceState(context: FaceContext) {
+  const { name, version, extensions } = context.info;
+
+  return {
+    metadata(exchange: Exchange): Response {
+      const metadata = { name, version, extensions, cuda_driver: context.cudaDriver() };
+      return answerJson(exchange, JSON.stringify(metadata));
+    },
+
+    live(exchange: Exchange): Response {
+      assertNotExiting(context);
+      return answerEmpty(exchange);
+    },
+
+    ready(exchange: Exchange): Response {
+      assertNotExiting(context);
+      return context.readiness() === "ready" ? answerEmpty(exchange) : answerEmpty(exchange, 400);
+    },
+  };
+}
+
+function assertNotExiting(context: FaceContext): void {
+  if (context.readiness() === "exiting") throw new RegistryError("UNAVAILABLE", exitingText);
+}

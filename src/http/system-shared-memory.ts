@@ -1,0 +1,30 @@
+import { RegistryError } from "../core/errors.js";
+import { answerEmpty, answerJson } from "./answers.js";
+import type { Exchange } from "./exchange.js";
+import { nameInPath } from "./request-target.js";
+
+/** Where Triton's system shared memory API lives. */
+export const systemPath = "/v2/systemsharedmemory";
+
+/** The calls that clients make before the CUDA ones, answered as by a service that holds no such region. */
+export const systemSharedMemory = {
+  statusAll(exchange: Exchange): Response {
+    return answerJson(exchange, "[]");
+  },
+
+  status(exchange: Exchange): never {
+    const name = nameInPath(exchange.path, `${systemPath}/region/`);
+    throw new RegistryError("NOT_FOUND", `Unable to find system shared memory region: '${name}'`);
+  },
+
+  unregister(exchange: Exchange): Response {
+    return answerEmpty(exchange);
+  },
+
+  register(): never {
+    throw new RegistryError(
+      "UNIMPLEMENTED",
+      "system shared memory is not supported: this service registers CUDA shared memory only",
+    );
+  },
+};

@@ -1,0 +1,78 @@
+import { bodyTooLarge } from "./errors.js";
+import { bytesContentType, type Exchange } from "./exchange.js";
+import { GrowingBuffer } from "./growing-buffer.js";
+import { splitTarget } from "./request-target.js";
+
+/**
+ * A request that another application hands on. Its URL was parsed before it came here, so `..` in a path is
+ * folded already, and an answer of raw bytes is gathered in memory: only our own server does both better.
+ */
+export class WebExchange implements Exchange {
+  readonly path: string;
+  readonly query: string;
+  requestId: string | undefined = undefined;
+  readonly #request: Request;
+
+  constructor(request: Request) {
+    const { path, query } = splitTarget(request.url);
+    this.path = path;
+    this.query = query;
+    this.#request = request;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get declaredLength(): number | null {
+    if (this.#request.body === null) return 0;
+    const declared = this.#request.headers.get("content-length");
+    return declared === null ? null : Number(declared);
+  }
+
+  signal(shutdown: AbortSignal): AbortSignal {
+    return AbortSignal.any([this.#request.signal, shutdown]);
+  }
+
+  async readBody(limit: number): Promise<Uint8Array> {
+    const body = new GrowingBuffer();
+    for await (const piece of this.bodyPieces()) {
+      body.append(piece);
+      if (body.length > limit) throw bodyTooLarge(this.declaredLength ?? body.length, limit);
+    }
+    return body.bytes;
+  }
+
+  async *bodyPieces(): AsyncGenerator<Uint8Array> {
+    if (this.#request.body !== null) yield* this.#request.body;
+  }
+
+  answer(status: number, contentType: string, body: string, allow?: string): Response {
+    const headers = this.#headers(contentType, String(Buffer.byteLength(body)));
+    if (allow !== undefined) headers.set("allow", allow);
+    return new Response(body, { status, headers });
+  }
+
+  async stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>): Promise<Response> {
+    const body = new GrowingBuffer();
+    if (this.method !== "HEAD") {
+      for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+        body.append(Uint8Array.from(next.value));
+      }
+    }
+    const headers = this.#headers(bytesContentType, String(byteSize));
+    return new Response(Uint8Array.from(body.bytes), { headers });
+  }
+
+  breakOff(): boolean {
+    return false;
+  }
+
+  #headers(contentType: string, length: string): Headers {
+    return new Headers({
+      "content-type": contentType,
+      "content-length": length,
+      "x-request-id": this.requestId ?? "",
+    });
+  }
+}
