@@ -15,10 +15,25 @@
   "targets": [
     {
       "target_name": "cudashm",
-      "sources": ["src/addon.cc"],
+      "sources": [
+        "src/addon.cc",
+        "src/arguments.cc",
+        "src/call_queue.cc",
+        "src/completions.cc",
+        "src/device_context.cc",
+        "src/device_memory.cc",
+        "src/driver.cc",
+        "src/driver_api.cc",
+        "src/driver_wrap.cc",
+        "src/memory_wrap.cc",
+        "src/process_end.cc",
+        "src/shared_library.cc",
+        "src/to_js.cc"
+      ],
       "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_DISABLE_DEPRECATED"],
       "dependencies": ["<!(node -p \"require('node-addon-api').targets\"):node_addon_api_except_all"],
-      "libraries": ["-ldl", "-pthread"]
+      "libraries": ["-ldl", "-pthread"],
+      "ldflags": ["-Wl,-z,nodelete"]
     },
     {
       "target_name": "emulated_driver",

@@ -1,0 +1,52 @@
+#include "device_context.h"
+
+namespace cudashm {
+
+Outcome DeviceContext::Enter(CUdevice device) {
+  std::lock_guard lock(mutex_);
+  if (context_ == nullptr) {
+    CUcontext context = nullptr;
+    const CUresult code = api_.device_primary_ctx_retain(&context, device);
+    if (code != kCudaSuccess) return {code, "cuDevicePrimaryCtxRetain"};
+    context_ = context;
+    device_ = device;
+  }
+  ++users_;
+  return {};
+}
+
+void DeviceContext::Leave(std::chrono::milliseconds linger) {
+  Clock::time_point now;
+  {
+    std::lock_guard lock(mutex_);
+    if (--users_ > 0) return;
+    now = idle_since_ = Clock::now();
+  }
+  if (linger.count() == 0) {
+    ReleaseIfIdle(now);
+  } else {
+    queue_.WakeAt(now + linger, [this, now] { ReleaseIfIdle(now); });
+  }
+}
+
+Outcome DeviceContext::With(const std::function<Outcome()>& calls) const {
+  // Read without the lock: it cannot change while there is a user.
+  const CUresult pushed = api_.ctx_push_current(context_);
+  if (pushed != kCudaSuccess) return {pushed, "cuCtxPushCurrent"};
+  const Outcome outcome = calls();
+  // It fails after a sticky fault only, which the calls report themselves, and their result must not be lost.
+  CUcontext popped = nullptr;
+  api_.ctx_pop_current(&popped);
+  return outcome;
+}
+
+void DeviceContext::ReleaseIfIdle(Clock::time_point idle_since) {
+  std::lock_guard lock(mutex_);
+  // Somebody may have come, and gone again, meanwhile: then it is no longer this call's turn.
+  if (context_ == nullptr || users_ > 0 || idle_since_ != idle_since) return;
+  context_ = nullptr;
+  // A refusal is sticky or the driver's own end; either way there is nothing left to release.
+  api_.device_primary_ctx_release(device_);
+}
+
+}  // namespace cudashm

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+
+#include "call_queue.h"
+#include "driver_api.h"
+#include "outcome.h"
+
+namespace cudashm {
+
+// The primary context of one device. Retained when the first user comes, released a while after the last has
+// gone, since it costs hundreds of MiB to keep and hundreds of milliseconds to make.
+class DeviceContext {
+ public:
+  using Clock = CallQueue::Clock;
+
+  DeviceContext(const DriverApi& api, CallQueue& queue) : api_(api), queue_(queue) {}
+
+  // Counts a user in and makes the context if there is none. No user was counted if the outcome is not ok.
+  Outcome Enter(CUdevice device);
+
+  // Counts a user out; after the last, the context goes at once for 0, else once idle for `linger`.
+  void Leave(std::chrono::milliseconds linger);
+
+  // Runs `calls` with the context current on this thread. Only for a user that was counted in.
+  Outcome With(const std::function<Outcome()>& calls) const;
+
+ private:
+  void ReleaseIfIdle(Clock::time_point idle_since);
+
+  const DriverApi& api_;
+  CallQueue& queue_;
+  // Held over retain and release, so that the two never overtake each other.
+  std::mutex mutex_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  std::size_t users_ = 0;
+  Clock::time_point idle_since_;
+};
+
+}  // namespace cudashm

@@ -1,0 +1,136 @@
+import {
+  type CudaDevice,
+  type CudaDriver,
+  DriverError,
+  type DriverHealth,
+  type DriverKind,
+} from "../core/driver.js";
+import { RegistryError } from "../core/errors.js";
+import type { IpcMemHandle } from "../core/handle.js";
+import { isFailure, loadAddon, type RawCall, type RawDriver, type RawFailure } from "./addon.js";
+import { type DeviceAllocation, NativeAllocation, NativeMapping } from "./device-memory.js";
+import { failureToError, initialiseError, NoGpuError, stickyReason } from "./driver-failure.js";
+import { isSticky } from "./driver-hints.js";
+import { emulatedHandleMagic } from "./emulated-driver.js";
+
+/** Which library is loaded, and the CUDA version it offers. */
+export interface DriverDescription {
+  readonly libraryPath: string;
+  /** `major.minor`. */
+  readonly driverVersion: string;
+}
+
+/** Bytes of a device's memory, as the driver counts them. */
+export interface DeviceMemoryInfo {
+  readonly freeBytes: bigint;
+  readonly totalBytes: bigint;
+}
+
+/** One loaded and initialised driver library. */
+export class NativeDriver implements CudaDriver {
+  readonly kind: DriverKind;
+  readonly description: DriverDescription;
+  readonly #raw: RawDriver;
+  #devices: Promise<readonly CudaDevice[]> | null = null;
+  #fault: RegistryError | null = null;
+
+  private constructor(raw: RawDriver) {
+    this.#raw = raw;
+    this.kind = raw.kind;
+    this.description = { libraryPath: raw.libraryPath, driverVersion: formatVersion(raw.version) };
+  }
+
+  /** Loads a library, without touching a GPU. Rejects with NoGpuError where there is no such library. */
+  static async load(libraryPath: string, contextLingerMs: number): Promise<NativeDriver> {
+    const raw = await loadAddon().loadDriver(libraryPath, contextLingerMs);
+    if (isFailure(raw)) throw failureToError(raw, "cuda");
+    return new NativeDriver(raw);
+  }
+
+  /**
+   * Initialises the driver, which makes no context, and looks at its devices. Rejects with NoGpuError where
+   * there are none, else with UNAVAILABLE; it may be called again.
+   */
+  async initialise(): Promise<void> {
+    const count = await this.#raw.initialise();
+    if (isFailure(count)) throw initialiseError(count, this.kind);
+    if (count === 0) throw new NoGpuError("UNAVAILABLE", "no usable CUDA driver: it lists no device");
+    await this.devices();
+  }
+
+  get health(): DriverHealth {
+    return this.#fault === null ? { state: "usable" } : { state: "unusable", reason: this.#fault.message };
+  }
+
+  devices(): Promise<readonly CudaDevice[]> {
+    this.#devices ??= this.#listDevices();
+    return this.#devices;
+  }
+
+  async open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
+    this.#refuseAfterFault();
+    const bytes = handle.exposeBytes();
+    this.#refuseForeignHandle(bytes);
+    const raw = this.#checked(await this.#raw.open(deviceId, bytes));
+    return new NativeMapping(raw, this.#checked);
+  }
+
+  /** Allocates device memory for other processes to import. Rejects as `open` does. */
+  async allocate(deviceId: number, byteSize: bigint): Promise<DeviceAllocation> {
+    this.#refuseAfterFault();
+    const raw = this.#checked(await this.#raw.allocate(deviceId, byteSize));
+    return new NativeAllocation(raw, this.#checked);
+  }
+
+  /** Free and total memory of a device. Needs a context on it, so it costs GPU memory itself for a while. */
+  async memoryInfo(deviceId: number): Promise<DeviceMemoryInfo> {
+    this.#refuseAfterFault();
+    return this.#checked(await this.#raw.memoryInfo(deviceId));
+  }
+
+  /** The calls that the driver has not answered yet. */
+  runningCalls(): readonly RawCall[] {
+    return this.#raw.runningCalls();
+  }
+
+  async #listDevices(): Promise<readonly CudaDevice[]> {
+    try {
+      return this.#checked(await this.#raw.devices());
+    } catch (error) {
+      this.#devices = null;
+      throw error;
+    }
+  }
+
+  readonly #checked = <T>(result: T | RawFailure): T => {
+    if (!isFailure(result)) return result;
+    const error = failureToError(result, this.kind);
+    if (error instanceof RegistryError && result.failed === "refused" && isSticky(result.code)) {
+      this.#fault ??= new RegistryError("UNAVAILABLE", stickyReason(result), { cause: error });
+    }
+    throw error;
+  };
+
+  // Every call would be answered with the same fault, perhaps after a long wait.
+  #refuseAfterFault(): void {
+    if (this.#fault !== null) throw this.#fault;
+  }
+
+  // A driver given the other kind's handle would answer "invalid" at best, and no hint could be right.
+  #refuseForeignHandle(bytes: Uint8Array): void {
+    const emulated = Buffer.from(bytes.buffer, bytes.byteOffset, emulatedHandleMagic.length);
+    if ((emulated.toString("latin1") === emulatedHandleMagic) === (this.kind === "emulated")) return;
+    throw new DriverError("cuIpcOpenMemHandle", {
+      cudaError: "CUDA_ERROR_INVALID_VALUE",
+      cudaCode: 1,
+      hint:
+        this.kind === "emulated"
+          ? "the handle is not from the emulated driver, which this service uses: it is corrupt, or its exporter uses a real GPU"
+          : "the handle is from the emulated driver, and this service uses a real GPU: run the exporter on NVIDIA's driver",
+    });
+  }
+}
+
+function formatVersion(version: number): string {
+  return `${Math.trunc(version / 1000)}.${Math.trunc((version % 1000) / 10)}`;
+}
