@@ -45,7 +45,12 @@ export async function startService(config: Config, { log }: { readonly log: Log 
     warn: (text) => log.warn(text),
   });
   driver.start();
-  const registry = new RegionRegistry({ driver, observers: [(change) => logChange(log, change)] });
+  const registry = new RegionRegistry({
+    driver,
+    observers: [(change) => logChange(log, change)],
+    onObserverError: (error, change) =>
+      log.error({ err: error, region: change.region.name }, "observer failed"),
+  });
   const shutdown = new AbortController();
   const context: FaceContext = {
     registry,
@@ -75,12 +80,12 @@ export async function startService(config: Config, { log }: { readonly log: Log 
         await registry
           .close()
           .catch((error: unknown) => log.error({ err: error }, "not every region could be closed"));
-        await driver.close();
         log.info("stopped");
       },
       () => [
         ...[...open].map((face) => `calls of ${face.title}`),
         ...registry.statuses().map((region) => `region ${region.name} on device ${region.deviceId}`),
+        ...driver.runningCalls().map(describeCall),
       ],
     );
   });
@@ -140,6 +145,11 @@ function driverReadiness(driver: CudaDriver): Readiness {
 function describeDriver(driver: CudaDriver): string {
   if (driver.kind !== null) return driver.kind;
   return driver.health.state === "unusable" ? `unavailable: ${driver.health.reason}` : "starting";
+}
+
+function describeCall(call: ReturnType<SelectedDriver["runningCalls"]>[number]): string {
+  const where = call.deviceId === null ? "" : ` on device ${call.deviceId}`;
+  return `the driver's answer to ${call.what}${where}, for ${Math.round(call.runningMs)} ms`;
 }
 
 async function announceDriver(log: Log, driver: SelectedDriver): Promise<void> {

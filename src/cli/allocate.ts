@@ -84,7 +84,6 @@ ${allocationShellHelp}${optionsHelp(options)}`,
       io.stderr.write(`cudashm: cannot allocate: ${error.message}\n`);
       return { code: 1 };
     } finally {
-      await driver.close();
       io.stdin.destroy();
     }
     return { code: 0 };

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import type { DeviceAllocation, SelectedDriver } from "../native/driver-selection.js";
+import type { DeviceAllocation } from "../native/device-memory.js";
+import type { SelectedDriver } from "../native/driver-selection.js";
 
 /** The commands of `cudashm allocate --interactive`, as its help prints them. */
 export const allocationShellHelp = `  {"op":"read","offset":0,"byte_size":16}     answers {"b64":"..."}

@@ -47,12 +47,22 @@ export class LineProcess implements AsyncDisposable {
     throw new Error(`process ended (${signal ?? `code ${code}`}): ${this.#errorText.trim()}`);
   }
 
+  /** The lines of its output that were not read yet, to the end. */
+  lines(): AsyncIterable<string> {
+    return this.#lines;
+  }
+
   /** Sends a JSON line and reads the JSON line that answers it. Rejects with its `error`, if it holds one. */
   async ask<Answer extends object>(command: object): Promise<Answer> {
     this.#child.stdin.write(`${JSON.stringify(command)}\n`);
     const answer = JSON.parse(await this.nextLine()) as Answer & { error?: string };
     if (answer.error !== undefined) throw new Error(answer.error);
     return answer;
+  }
+
+  /** Stops reading its output: what it writes from now on finds no reader. */
+  closeOutput(): void {
+    this.#child.stdout.destroy();
   }
 
   /** Closes its standard input and waits for its end. */

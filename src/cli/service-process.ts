@@ -63,9 +63,5 @@ export class ServiceProcess implements AsyncDisposable {
 }
 
 async function readOn(process: LineProcess, log: Record<string, unknown>[]): Promise<void> {
-  try {
-    for (;;) log.push(JSON.parse(await process.nextLine()) as Record<string, unknown>);
-  } catch {
-    // It ended: `exit` tells how.
-  }
+  for await (const line of process.lines()) log.push(JSON.parse(line) as Record<string, unknown>);
 }

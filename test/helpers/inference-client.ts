@@ -1,0 +1,38 @@
+import { fileURLToPath } from "node:url";
+import { type Client, credentials, loadPackageDefinition, type ServiceError } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+
+const protoFolder = fileURLToPath(new URL("../../proto", import.meta.url));
+
+type Answer = Record<string, unknown>;
+type Method = (
+  request: object,
+  options: { deadline?: number },
+  done: (error: ServiceError | null, answer: Answer) => void,
+) => void;
+
+/** A JavaScript client as Triton's own example makes one: from the .proto file, with none of our codecs. */
+export function inferenceClient(address: string) {
+  const definition = loadSync("inference/grpc_service.proto", {
+    includeDirs: [protoFolder],
+    keepCase: true,
+    longs: String,
+  });
+  const { inference } = loadPackageDefinition(definition) as unknown as {
+    inference: {
+      GRPCInferenceService: new (address: string, credentials: object) => Client & Record<string, Method>;
+    };
+  };
+  const client = new inference.GRPCInferenceService(address, credentials.createInsecure());
+  return {
+    /** Rejects with gRPC's error. `timeoutMs` becomes the call's deadline. */
+    call: (method: string, request: object, timeoutMs?: number): Promise<Answer> =>
+      new Promise((resolve, reject) => {
+        const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+        client[method]?.(request, options, (error, answer) =>
+          error === null ? resolve(answer) : reject(error),
+        );
+      }),
+    [Symbol.dispose]: () => client.close(),
+  };
+}

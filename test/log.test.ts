@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { DriverError } from "../src/core/driver.js";
+import { RegistryError } from "../src/core/errors.js";
+import type { RegionStatus, RegistryChange } from "../src/core/region.js";
+import { createLog, type LogLevel, logChange, logFault } from "../src/log.js";
+
+function capture(level: LogLevel = "info") {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(level, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  return { log, lines };
+}
+
+const region: RegionStatus = {
+  name: "weights\n",
+  deviceId: 1,
+  byteSize: 2n ** 40n,
+  allocationByteSize: 2n ** 41n,
+  state: "ready",
+  generation: 7n,
+  owner: "anonymous",
+  protocol: "http",
+  registeredAt: 0,
+  pins: 0,
+};
+
+const change = (kind: RegistryChange["kind"], cause?: unknown): RegistryChange => ({
+  kind,
+  region,
+  revision: 12n,
+  context: { owner: "anonymous", protocol: "grpc", requestId: "r-1" },
+  durationMs: 1.23456,
+  cause,
+});
+
+test("a change is one line with name, device, size, protocol, duration, outcome and request id", () => {
+  const { log, lines } = capture();
+  logChange(log, change("registered"));
+  expect(lines).toEqual([
+    {
+      level: 30,
+      time: expect.any(Number),
+      change: "registered",
+      region: "weights\n",
+      deviceId: 1,
+      byteSize: 2 ** 40,
+      protocol: "grpc",
+      owner: "anonymous",
+      requestId: "r-1",
+      durationMs: 1.235,
+      revision: "12",
+      outcome: "ok",
+      msg: "region registered",
+    },
+  ]);
+});
+
+test("every kind of change has its line", () => {
+  const { log, lines } = capture();
+  for (const kind of ["registered", "draining", "unregistered"] as const) logChange(log, change(kind));
+  expect(lines.map((line) => [line.change, line.outcome, line.level])).toEqual([
+    ["registered", "ok", 30],
+    ["draining", "ok", 30],
+    ["unregistered", "ok", 30],
+  ]);
+});
+
+test("a close that failed is an error with its cause", () => {
+  const { log, lines } = capture("warn");
+  const refusal = { cudaError: "CUDA_ERROR_INVALID_VALUE", cudaCode: 1, hint: "why" };
+  logChange(log, change("close_failed", new DriverError("cuIpcCloseMemHandle", refusal)));
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: 50,
+      change: "close_failed",
+      outcome: "failed",
+      err: expect.objectContaining({
+        message: "cuIpcCloseMemHandle: CUDA_ERROR_INVALID_VALUE (1): why",
+        cudaCode: 1,
+      }),
+    }),
+  ]);
+});
+
+test("a fault is told with its request, its cause and the cause's cause", () => {
+  const { log, lines } = capture("warn");
+  const error = new RegistryError("INTERNAL", "outer", { cause: new Error("inner") });
+  logFault(log, { requestId: "r-9", protocol: "http", error });
+  const err = expect.objectContaining({ stack: expect.stringContaining("inner") });
+  expect(lines).toEqual([expect.objectContaining({ level: 50, requestId: "r-9", protocol: "http", err })]);
+});
+
+test("below its level the log is silent", () => {
+  const { log, lines } = capture("warn");
+  logChange(log, change("registered"));
+  expect(lines).toEqual([]);
+});
