@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { RegistryError } from "./errors.js";
 
 /** What an aborted call is answered: a RegistryError given as the reason is passed on as it is. */
@@ -16,6 +17,8 @@ export function listenForAbort(
   onAbort: (signal: AbortSignal) => void,
 ): () => void {
   if (signal === undefined) return () => {};
+  // One signal may serve any number of calls at once, and Node takes more than ten listeners for a leak.
+  setMaxListeners(0, signal);
   const listener = () => onAbort(signal);
   signal.addEventListener("abort", listener, { once: true });
   return () => signal.removeEventListener("abort", listener);

@@ -13,7 +13,7 @@ export interface PendingChange {
   /** The change, as of the moment its turn comes; null calls it off, and nobody is told. */
   describe(revision: bigint): RegistryChange | null;
   /** Makes it visible. Called once every observer was told and, if `revocable`, none of them refused. */
-  apply(): void;
+  apply(change: RegistryChange): void;
   readonly revocable: boolean;
 }
 
@@ -104,7 +104,7 @@ export class ChangeLog {
   #finish(pending: PendingChange, change: RegistryChange, refusal: Refusal): Outcome {
     // A refused change was shown under this number all the same, so no other change may have it.
     this.#revision++;
-    if (refusal === null || !pending.revocable) pending.apply();
+    if (refusal === null || !pending.revocable) pending.apply(change);
     const waiting = this.#onNext;
     this.#onNext = [];
     for (const wake of waiting) wake();

@@ -97,15 +97,15 @@ export class RegionTable {
           ...(cause !== undefined && { cause }),
         };
       },
-      apply: () => this.#apply(registration, state),
+      apply: (change) => this.#apply(registration, state, change.region),
     });
     if (revocable) return outcome;
     return outcome instanceof Promise ? outcome.then((done) => this.#report(done)) : this.#report(outcome);
   }
 
-  #apply(registration: Registration, state: RegionState | "gone"): void {
+  #apply(registration: Registration, state: RegionState | "gone", status: RegionStatus): void {
     const wasVisible = registration.state !== "registering";
-    registration.enter(state);
+    registration.enter(state, status);
     if (state === "gone") this.#byName.delete(registration.name);
     else if (!wasVisible) this.#list.add(registration);
     this.#list.update(registration);

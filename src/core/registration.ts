@@ -101,8 +101,9 @@ export class Registration {
     };
   }
 
-  enter(state: RegionState | "gone"): void {
+  /** Moves to `state`; `status` is its snapshot if there is one, of which the pins may be out of date. */
+  enter(state: RegionState | "gone", status?: RegionStatus): void {
     this.state = state;
-    this.#status = undefined;
+    this.#status = status?.pins === this.#pins ? status : undefined;
   }
 }
