@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { FaceContext } from "../core/face-context.js";
 import { addHealthService } from "./health.js";
@@ -53,13 +54,14 @@ export async function listenGrpc(face: FaceContext, options: GrpcListenOptions):
   });
   addGrpcServices(server, face, options);
   const { injectConnection } = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listeners = await listenOnAll(options.host, options.port, injectConnection);
+  const addresses = (await lookup(options.host, { all: true })).map(({ address }) => address);
+  const listeners = await listenOnAll(addresses, options.port, injectConnection);
   let closed: Promise<unknown> | undefined;
   return {
     address: { host: options.host, port: listeners.port },
     async close(deadline) {
       closed ??= Promise.all([listeners.close(), shutDown(server)]);
-      const force = () => server.forceShutdown();
+      const force = () => listeners.destroyConnections();
       if (deadline.aborted) force();
       deadline.addEventListener("abort", force, { once: true });
       await closed;
