@@ -56,8 +56,9 @@ export function createContents(context: FaceContext, allowContents: boolean) {
         );
       }
       const size = byteSize ?? declared;
-      using pin = registry.pin(name, windowOf(name, offset, size), callContext(exchange, context));
-      const written = await writeBody(pin, exchange.bodyPieces());
+      const call = callContext(exchange, context);
+      using pin = registry.pin(name, windowOf(name, offset, size), call);
+      const written = await writeBody(pin, exchange.bodyPieces(), call.signal);
       if (size !== null && written !== size) {
         throw new RegistryError(
           "INVALID_ARGUMENT",
@@ -80,12 +81,16 @@ async function* readPieces(pin: RegionPin): AsyncGenerator<Uint8Array, void> {
 }
 
 /** Writes the body from the start of the pinned window; returns how many bytes it had. */
-async function writeBody(pin: RegionPin, body: AsyncIterable<Uint8Array>): Promise<bigint> {
+async function writeBody(
+  pin: RegionPin,
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<bigint> {
   const piece = new Uint8Array(Number(smaller(BigInt(pieceBytes), pin.byteSize)));
   let filled = 0;
   let written = 0n;
   const flush = async () => {
-    await writePiece(pin, written, piece.subarray(0, filled));
+    await writePiece(pin, written, piece.subarray(0, filled), signal);
     written += BigInt(filled);
     filled = 0;
   };
@@ -109,8 +114,14 @@ async function writeBody(pin: RegionPin, body: AsyncIterable<Uint8Array>): Promi
 }
 
 /** Writes one piece; a failure says how far the write had come. */
-async function writePiece(pin: RegionPin, offset: bigint, piece: Uint8Array): Promise<void> {
+async function writePiece(
+  pin: RegionPin,
+  offset: bigint,
+  piece: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   try {
+    signal?.throwIfAborted();
     await pin.write(offset, piece);
   } catch (cause) {
     const known = cause instanceof RegistryError;

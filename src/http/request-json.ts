@@ -6,21 +6,21 @@ import { parseUint64 } from "./uint64.js";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses a JSON body. A number is a bigint if it is an unsigned 64-bit integer and null if it is any other,
+ * Parses a JSON body. A number is a bigint if it is an unsigned 64-bit integer and NaN if it is any other,
  * so nothing is ever rounded. Throws INVALID_ARGUMENT if the body is not JSON, is nested too deep, or gives
  * a key two different values.
  */
 export function parseRequestJson(body: Uint8Array): unknown {
   try {
-    return parse(utf8.decode(body), null, { parseNumber: unsignedOrNull, onDuplicateKey: refuseDuplicate });
+    return parse(utf8.decode(body), null, { parseNumber: unsignedOrNaN, onDuplicateKey: refuseDuplicate });
   } catch (cause) {
     const text = `failed to parse the request JSON buffer: ${explain(body, cause)}`;
     throw new RegistryError("INVALID_ARGUMENT", text, { cause });
   }
 }
 
-function unsignedOrNull(text: string): bigint | null {
-  return text === "-0" ? 0n : parseUint64(text);
+function unsignedOrNaN(text: string): bigint | number {
+  return text === "-0" ? 0n : (parseUint64(text) ?? Number.NaN);
 }
 
 // Says where, not what: a key can be as long as the body, and can be a handle.
