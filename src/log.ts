@@ -10,8 +10,11 @@ export function createLog(level: LogLevel, stream: DestinationStream): Log {
   return pino({ level, base: null }, stream);
 }
 
-/** Standard output, written without ever waiting for its reader; a reader 64 MiB behind loses lines. */
-export function standardOutput(): DestinationStream & { flush(done: (error?: Error) => void): void } {
+/**
+ * Standard output, written without ever waiting for its reader and, whatever is left, when the process ends.
+ * A reader 64 MiB behind loses lines.
+ */
+export function standardOutput(): DestinationStream {
   return destination({ fd: 1, sync: false, maxLength: 64 * 2 ** 20 });
 }
 

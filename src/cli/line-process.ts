@@ -1,12 +1,13 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import type { Environment } from "../config/read-options.js";
 
 /** Another process that talks in lines: read its output a line at a time, send it lines, end it. */
 export class LineProcess implements AsyncDisposable {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #reader: Interface;
   readonly #lines: AsyncIterableIterator<string>;
   readonly #exit: Promise<ProcessEnd>;
   #errorText = "";
@@ -16,7 +17,8 @@ export class LineProcess implements AsyncDisposable {
       stdio: ["pipe", "pipe", "pipe"],
       ...(env && { env: { ...env } }),
     });
-    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+    this.#reader = createInterface({ input: this.#child.stdout });
+    this.#lines = this.#reader[Symbol.asyncIterator]();
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.#errorText += text;
     });
@@ -62,6 +64,7 @@ export class LineProcess implements AsyncDisposable {
 
   /** Stops reading its output: what it writes from now on finds no reader. */
   closeOutput(): void {
+    this.#reader.close();
     this.#child.stdout.destroy();
   }
 

@@ -16,10 +16,8 @@ ${optionsHelp(serveOptions)}`,
 
   async run(io: CommandIo): Promise<CommandResult> {
     const { config, warnings } = loadConfig(io.args, io.env);
-    const output = standardOutput();
-    const log = createLog(logLevel(config), output);
+    const log = createLog(logLevel(config), standardOutput());
     for (const warning of warnings) log.warn(warning);
-    const flushed = (): Promise<void> => new Promise((resolve) => output.flush(() => resolve()));
 
     let service: Awaited<ReturnType<typeof startService>>;
     try {
@@ -27,7 +25,6 @@ ${optionsHelp(serveOptions)}`,
     } catch (error) {
       if (!(error instanceof ListenError)) throw error;
       io.stderr.write(`cudashm: ${error.message}\n`);
-      await flushed();
       return { code: 1 };
     }
     await aborted(io.signal);
@@ -36,10 +33,8 @@ ${optionsHelp(serveOptions)}`,
     } catch (error) {
       if (!(error instanceof StopTimeout)) throw error;
       log.fatal({ waitingFor: error.waitingFor }, error.message);
-      await flushed();
       return { code: 1, stuck: true };
     }
-    await flushed();
     return { code: 0 };
   },
 };
