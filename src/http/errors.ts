@@ -40,7 +40,8 @@ export function answerFailure(exchange: Exchange, error: unknown, context: FaceC
   if (!known || error.code === "INTERNAL") {
     context.reportFault({ requestId: exchange.requestId ?? "", protocol: "http", error });
   }
-  if (exchange.breakOff()) return new Response(null);
+  const broken = exchange.breakOff();
+  if (broken !== null) return broken;
   const status = known ? httpStatuses[error.code] : 500;
   return answerError(exchange, status, known ? error.message : internalErrorText);
 }

@@ -28,8 +28,8 @@ export interface Exchange {
    * error before the first piece can still be answered; one after it breaks the connection.
    */
   stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>, shutdown: AbortSignal): Promise<Response>;
-  /** Breaks an answer that has begun, so that nobody takes it for whole. False if none has begun. */
-  breakOff(): boolean;
+  /** Breaks an answer that has begun, so that nobody takes it for whole. Null if none has begun. */
+  breakOff(): Response | null;
 }
 
 /** What an answer of raw bytes is called. */

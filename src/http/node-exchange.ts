@@ -150,10 +150,10 @@ export class NodeExchange implements Exchange {
     });
   }
 
-  breakOff(): boolean {
-    if (!this.#outgoing.headersSent) return false;
+  breakOff(): Response | null {
+    if (!this.#outgoing.headersSent) return null;
     this.#outgoing.destroy();
-    return true;
+    return RESPONSE_ALREADY_SENT;
   }
 
   #headers(contentType: string, length: string): string[] {

@@ -64,8 +64,8 @@ export class WebExchange implements Exchange {
     return new Response(Uint8Array.from(body.bytes), { headers });
   }
 
-  breakOff(): boolean {
-    return false;
+  breakOff(): null {
+    return null;
   }
 
   #headers(contentType: string, length: string): Headers {
