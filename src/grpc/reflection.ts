@@ -11,6 +11,7 @@ import type { FaceContext } from "../core/face-context.js";
 import { rawDefinition, undecodable } from "./call.js";
 import { statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
+import { assertWellFormed } from "./wire.js";
 
 const paths = ["v1", "v1alpha"].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
@@ -38,16 +39,12 @@ export function addReflection(server: Server, face: FaceContext, openCalls: Open
   for (const path of paths) {
     const handler = (stream: ReflectionStream) => {
       loading ??= loadMethods();
-      loading.then(
-        (methods) => {
-          const method = methods.get(path);
-          if (method !== undefined) serve(stream, method, openCalls);
-        },
-        (error: unknown) => {
+      loading
+        .then((methods) => serve(stream, methods.get(path), openCalls))
+        .catch((error: unknown) => {
           face.reportFault({ requestId: face.nextRequestId(), protocol: "grpc", error });
           stream.emit("error", statusOfError(error));
-        },
-      );
+        });
     };
     const definition = rawDefinition(path, { requestStream: true, responseStream: true });
     server.addService({ [path]: definition }, { [path]: handler });
@@ -73,7 +70,10 @@ async function loadMethods(): Promise<ReadonlyMap<string, ReflectionMethod>> {
   return methods;
 }
 
-function serve(stream: ReflectionStream, method: ReflectionMethod, openCalls: OpenCalls): void {
+function serve(stream: ReflectionStream, method: ReflectionMethod | undefined, openCalls: OpenCalls): void {
+  if (method === undefined) throw new Error("@grpc/reflection has no such version of the protocol");
+  // The client may have left while the packages were loaded.
+  if (stream.destroyed) return;
   const { requestDeserialize, responseSerialize } = method.definition;
   const messages = Object.assign(new EventEmitter(), {
     write: (response: unknown) => stream.write(responseSerialize(response)),
@@ -81,8 +81,10 @@ function serve(stream: ReflectionStream, method: ReflectionMethod, openCalls: Op
   });
   method.handle(messages);
   stream.on("data", (bytes: Buffer) => {
+    if (!stream.writable) return;
     let request: unknown;
     try {
+      assertWellFormed(bytes);
       request = requestDeserialize(bytes);
     } catch (thrown) {
       stream.emit("error", statusOfError(undecodable(thrown)));

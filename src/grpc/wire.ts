@@ -27,10 +27,11 @@ export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Me
 }
 
 /**
- * The generated decoders stop without a word at tag 0 and at a stray end of a group. What follows would be
- * lost, and an unregister with its name lost unregisters everything.
+ * Throws unless `bytes` are fields from the first to the last. The generated decoders stop without a word at
+ * tag 0 and at a stray end of a group; what follows would be lost, and an unregister whose name is lost
+ * unregisters everything.
  */
-function assertWellFormed(bytes: Uint8Array): void {
+export function assertWellFormed(bytes: Uint8Array): void {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();

@@ -63,9 +63,11 @@ test.each([
 });
 
 test("an address that this machine does not have is refused", async () => {
-  await expect(listenGrpc(createTestFace().context, { host: "198.51.100.1", port: 0 })).rejects.toMatchObject({
-    code: "EADDRNOTAVAIL",
-  });
+  await expect(listenGrpc(createTestFace().context, { host: "198.51.100.1", port: 0 })).rejects.toMatchObject(
+    {
+      code: "EADDRNOTAVAIL",
+    },
+  );
 });
 
 test("close lets a call on its way end, and accepts no other", async () => {
