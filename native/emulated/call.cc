@@ -1,0 +1,53 @@
+#include "call.h"
+
+#include <thread>
+
+#include "call_counters.h"
+#include "call_log.h"
+#include "environment.h"
+#include "lifecycle.h"
+
+namespace cudashm::emulated {
+namespace {
+
+template <typename Value>
+std::optional<Value> injected(const std::vector<Injection<Value>>& injections, Function function, uint64_t number) {
+  for (const auto& injection : injections) {
+    if (injection.function == function && (!injection.call || *injection.call == number)) return injection.value;
+  }
+  return std::nullopt;
+}
+
+CUresult refusal_before_body(Function function, Stage stage, uint64_t number) {
+  if (stage != Stage::always) {
+    if (const CUresult standing = standing_refusal()) return standing;
+  }
+  if (const auto fault = injected(environment().faults, function, number)) {
+    note_if_sticky(*fault);
+    return refuse(*fault, "forced by CUDASHM_EMULATED_FAULTS");
+  }
+  if (stage == Stage::initialised && !initialised()) {
+    return refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit has not succeeded in this process");
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Call::Call(Function function, Stage stage) : function_(function) {
+  clear_reason();
+  open_call_log();
+  timed_ = call_log_is_open();
+  if (timed_) start_ = std::chrono::steady_clock::now();
+  const uint64_t number = count_call(function);
+  if (const auto delay = injected(environment().delays, function, number)) std::this_thread::sleep_for(*delay);
+  refusal_ = refusal_before_body(function, stage, number);
+}
+
+CUresult Call::end(CUresult result) {
+  if (result == CUDA_SUCCESS) count_success(function_);
+  if (timed_) log_call(function_, result, std::chrono::steady_clock::now() - start_, reason());
+  return result;
+}
+
+}  // namespace cudashm::emulated

@@ -1,0 +1,183 @@
+#include "environment.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "device_uuid.h"
+
+namespace cudashm::emulated {
+namespace {
+
+constexpr std::string_view prefix = "CUDASHM_EMULATED_";
+constexpr int most_devices = 16;
+constexpr uint64_t most_memory = uint64_t{1} << 46;
+constexpr uint64_t longest_delay_ms = 24ULL * 60 * 60 * 1000;
+constexpr uint64_t largest_result = 999;
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> items;
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    items.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return items;
+}
+
+class Reader {
+ public:
+  explicit Reader(Environment& environment) : environment_(environment) {}
+
+  void number(const char* name, uint64_t least, uint64_t most, auto& target) {
+    const auto value = get(name);
+    if (!value) return;
+    const auto parsed = parse_number(*value);
+    if (!parsed || *parsed < least || *parsed > most) {
+      problem(name, *value, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+      return;
+    }
+    target = static_cast<std::remove_reference_t<decltype(target)>>(*parsed);
+  }
+
+  void flag(const char* name, bool& target) {
+    const auto value = get(name);
+    if (!value) return;
+    if (*value != "0" && *value != "1") return problem(name, *value, "0 or 1");
+    target = *value == "1";
+  }
+
+  void text(const char* name, std::string& target) {
+    if (const auto value = get(name)) target = *value;
+  }
+
+  /** Items of the form function=value or function@call=value. */
+  template <typename Value>
+  void injections(const char* name, uint64_t least, uint64_t most, std::vector<Injection<Value>>& target) {
+    const auto value = get(name);
+    if (!value) return;
+    for (const std::string_view item : split(*value)) {
+      const size_t equals = item.find('=');
+      const size_t at = item.substr(0, equals).find('@');
+      const auto function = find_function(item.substr(0, std::min(equals, at)));
+      const auto number = parse_number(equals == std::string_view::npos ? "" : item.substr(equals + 1));
+      std::optional<uint64_t> call;
+      if (at != std::string_view::npos) call = parse_number(item.substr(at + 1, equals - at - 1));
+      if (!function || !number || *number < least || *number > most ||
+          (at != std::string_view::npos && (!call || *call == 0))) {
+        problem(name, item,
+                "function=value or function@call=value, with an exported function of the emulated driver, a value "
+                "from " + std::to_string(least) + " to " + std::to_string(most) + " and calls counted from 1");
+        continue;
+      }
+      target.push_back({*function, call, Value(static_cast<int>(*number))});
+    }
+  }
+
+  void hidden(const char* name, std::array<bool, function_count>& target) {
+    const auto value = get(name);
+    if (!value) return;
+    for (const std::string_view item : split(*value)) {
+      if (const auto function = find_function(item)) {
+        target[static_cast<unsigned>(*function)] = true;
+      } else {
+        problem(name, item, "an exported function of the emulated driver");
+      }
+    }
+  }
+
+  /** A misspelt variable would otherwise be a fault that is never injected. */
+  void refuse_unknown() {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+      const std::string_view line = *entry;
+      if (!line.starts_with(prefix)) continue;
+      const std::string_view name = line.substr(prefix.size(), line.find('=') - prefix.size());
+      bool known = false;
+      for (const std::string_view candidate : known_) known = known || candidate == name;
+      if (!known) {
+        std::string all;
+        for (const std::string_view candidate : known_) all.append(all.empty() ? "" : ", ").append(candidate);
+        environment_.problems.push_back(std::string(prefix) + std::string(name) +
+                                        " is no variable of the emulated driver; those are " + std::string(prefix) +
+                                        "{" + all + "}");
+      }
+    }
+  }
+
+ private:
+  /** An empty value is the same as none, as a shell's `VARIABLE= command` means it. */
+  std::optional<std::string_view> get(const char* name) {
+    known_.push_back(name);
+    const char* value = std::getenv((std::string(prefix) + name).c_str());
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+  }
+
+  void problem(const char* name, std::string_view value, const std::string& expected) {
+    environment_.problems.push_back(std::string(prefix) + name + ": '" + std::string(value) +
+                                    "' cannot be used; expected " + expected);
+  }
+
+  Environment& environment_;
+  std::vector<std::string_view> known_;
+};
+
+/** Like NVIDIA's driver: indices or the start of a UUID, and the first entry that names no device ends the list. */
+std::vector<int> visible_devices(const Environment& environment) {
+  std::vector<int> devices;
+  const char* value = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (value == nullptr) {
+    for (int index = 0; index < environment.device_count; ++index) devices.push_back(index);
+    return devices;
+  }
+  for (const std::string_view item : split(value)) {
+    int found = -1;
+    for (int index = 0; index < environment.device_count; ++index) {
+      const bool by_number = parse_number(item) == static_cast<uint64_t>(index);
+      const bool by_uuid = item.starts_with("GPU-") && device_uuid_text(environment.uuid_seed, index).starts_with(item);
+      if (by_number || by_uuid) found = index;
+    }
+    if (found < 0) break;
+    devices.push_back(found);
+  }
+  return devices;
+}
+
+Environment read_environment() {
+  Environment environment;
+  Reader reader(environment);
+  reader.number("DEVICE_COUNT", 0, most_devices, environment.device_count);
+  reader.number("MEMORY_BYTES", 1, most_memory, environment.memory_bytes);
+  reader.number("DRIVER_VERSION", 2000, 99990, environment.driver_version);
+  reader.text("UUID_SEED", environment.uuid_seed);
+  reader.injections("FAULTS", 1, largest_result, environment.faults);
+  reader.injections("DELAYS", 1, longest_delay_ms, environment.delays);
+  reader.hidden("HIDE", environment.hidden);
+  reader.flag("NO_IPC", environment.no_ipc);
+  reader.flag("NO_PEER", environment.no_peer);
+  reader.flag("OLD_REOPEN", environment.old_reopen);
+  reader.text("LOG", environment.log_path);
+  reader.refuse_unknown();
+  environment.visible_devices = visible_devices(environment);
+  return environment;
+}
+
+}  // namespace
+
+const Environment& environment() {
+  // Never destroyed: threads may still be inside a call while the process exits.
+  static const Environment& instance = *new Environment(read_environment());
+  return instance;
+}
+
+}  // namespace cudashm::emulated

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver_api.h"
+#include "function_table.h"
+
+namespace cudashm::emulated {
+
+/** A forced result or a delay: on one call of the process, counted from 1, or on every call. */
+template <typename Value>
+struct Injection {
+  Function function;
+  std::optional<uint64_t> call;
+  Value value;
+};
+
+/** The CUDASHM_EMULATED_* variables as they stood at the process's first call into the driver. */
+struct Environment {
+  int device_count = 1;
+  uint64_t memory_bytes = uint64_t{8} << 30;
+  int driver_version = 12080;
+  std::string uuid_seed = "cudashm";
+  std::vector<Injection<CUresult>> faults;
+  std::vector<Injection<std::chrono::milliseconds>> delays;
+  std::array<bool, function_count> hidden{};
+  bool no_ipc = false;
+  bool no_peer = false;
+  bool old_reopen = false;
+  /** Physical indices in the order CUDA_VISIBLE_DEVICES gives; all of them where it is unset. */
+  std::vector<int> visible_devices;
+  std::string log_path;
+  /** One sentence for each value that could not be used; cuInit refuses while there is any. */
+  std::vector<std::string> problems;
+};
+
+const Environment& environment();
+
+}  // namespace cudashm::emulated

@@ -1,0 +1,49 @@
+#include "function_table.h"
+
+#include "driver_api.h"
+#include "environment.h"
+
+namespace cudashm::emulated {
+namespace {
+
+struct Row {
+  const char* name;
+  std::string_view asked;
+  int version;
+  void* address;
+};
+
+const Row rows[] = {
+#define X(name, asked, version) {#name, asked, version, reinterpret_cast<void*>(&name)},
+    CUDASHM_EMULATED_FUNCTIONS(X)
+#undef X
+};
+
+}  // namespace
+
+const char* function_name(Function function) { return rows[static_cast<unsigned>(function)].name; }
+
+std::optional<Function> find_function(std::string_view exported) {
+  for (unsigned index = 0; index < function_count; ++index) {
+    if (exported == rows[index].name) return static_cast<Function>(index);
+  }
+  return std::nullopt;
+}
+
+ProcAddress find_proc_address(std::string_view asked, int version) {
+  const Row* best = nullptr;
+  bool too_new = false;
+  for (unsigned index = 0; index < function_count; ++index) {
+    const Row& row = rows[index];
+    if (row.asked != asked || environment().hidden[index] || row.version > environment().driver_version) continue;
+    if (row.version > version) {
+      too_new = true;
+    } else if (best == nullptr || row.version > best->version) {
+      best = &row;
+    }
+  }
+  if (best != nullptr) return {best->address, 0};
+  return {nullptr, too_new ? 2 : 1};
+}
+
+}  // namespace cudashm::emulated
