@@ -6,14 +6,7 @@ import {
   type CudaSharedMemoryRegisterRequest,
   GRPCInferenceServiceClient,
 } from "../../src/grpc/gen/inference/grpc_service.js";
-import {
-  addressOf,
-  createCaller,
-  createTestFace,
-  goodRegister,
-  startServer,
-  type TestFace,
-} from "./harness.js";
+import { addressOf, createCaller, createTestFace, startServer, type TestFace } from "./harness.js";
 
 /** Holds every open of the face's driver until the test lets go. */
 function holdOpens(face: TestFace): { readonly begun: Promise<void>; release(): void } {
@@ -58,7 +51,7 @@ test("a client that leaves during an open has its register undone", async () => 
   onTestFinished(() => client.close());
   const request: CudaSharedMemoryRegisterRequest = {
     name: "r",
-    rawHandle: Buffer.alloc(64),
+    rawHandle: face.goodRegister.raw_handle,
     deviceId: 0n,
     byteSize: 64n,
   };
@@ -77,7 +70,7 @@ test("a client whose connection breaks during an open has its register undone", 
   const opening = holdOpens(face);
   const reason = abortReason(face);
   const server = await startServer(face);
-  const call = createCaller(addressOf(server))("CudaSharedMemoryRegister", goodRegister);
+  const call = createCaller(addressOf(server))("CudaSharedMemoryRegister", face.goodRegister);
   await opening.begun;
   const closed = server.close(AbortSignal.abort());
   expect(await reason).toMatchObject({ code: "CANCELLED" });
@@ -93,7 +86,7 @@ test("a deadline that passes during an open has its register undone, and is told
   const reason = abortReason(face);
   const call = createCaller(addressOf(await startServer(face)));
   await call("ServerLive");
-  const answer = call("CudaSharedMemoryRegister", goodRegister, { deadline: Date.now() + 50 });
+  const answer = call("CudaSharedMemoryRegister", face.goodRegister, { deadline: Date.now() + 50 });
   expect(await answer).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   // The client's timer may ring before the server's, and then it is the client that ends the call.
   expect(["DEADLINE_EXCEEDED", "CANCELLED"]).toContain(((await reason) as RegistryError).code);
@@ -105,11 +98,11 @@ test("the service's stop ends a register that waits for the driver", async () =>
   const face = createTestFace();
   const opening = holdOpens(face);
   const call = createCaller(addressOf(await startServer(face)));
-  const answer = call("CudaSharedMemoryRegister", goodRegister);
+  const answer = call("CudaSharedMemoryRegister", face.goodRegister);
   await opening.begun;
   face.shutdown.abort();
   expect(await answer).toMatchObject({ code: "UNAVAILABLE", text: exitingText });
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({ code: "UNAVAILABLE" });
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({ code: "UNAVAILABLE" });
   expect(await call("CudaSharedMemoryStatus")).toMatchObject({ code: "OK" });
   opening.release();
   await settled(face);
@@ -124,7 +117,7 @@ test("an answered call is aborted by nothing that comes later", async () => {
     return register(request, context);
   };
   const call = createCaller(addressOf(await startServer(face)));
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({ code: "OK" });
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({ code: "OK" });
   await call("ServerLive");
   face.shutdown.abort();
   expect(aborted).not.toHaveBeenCalled();
@@ -144,7 +137,7 @@ test.each([
     const face = createTestFace();
     face.registry.register = register;
     const call = createCaller(addressOf(await startServer(face)));
-    const { code, text, trailers } = await call("CudaSharedMemoryRegister", goodRegister);
+    const { code, text, trailers } = await call("CudaSharedMemoryRegister", face.goodRegister);
     expect({ code, text }).toEqual({ code: "INTERNAL", text: internalErrorText });
     expect(face.faults).toEqual([
       { requestId: trailers.get("x-request-id")[0], protocol: "grpc", error: expect.any(Error) },
@@ -155,7 +148,7 @@ test.each([
 test("a close that the driver refuses is told with its cause and reported", async () => {
   const face = createTestFace();
   const call = createCaller(addressOf(await startServer(face)));
-  await call("CudaSharedMemoryRegister", goodRegister);
+  await call("CudaSharedMemoryRegister", face.goodRegister);
   face.driver.beforeClose = () => Promise.reject(new Error("no"));
   const answer = await call("CudaSharedMemoryUnregister", { name: "r" });
   expect(answer).toMatchObject({
@@ -167,7 +160,7 @@ test("a close that the driver refuses is told with its cause and reported", asyn
     code: "INTERNAL",
     text: "Failed to unregister the following cuda shared memory regions: r ,",
   });
-  face.driver.beforeClose = () => Promise.resolve();
+  face.driver.beforeClose = undefined;
   expect(await call("CudaSharedMemoryUnregister")).toMatchObject({ code: "OK" });
 });
 
@@ -175,12 +168,12 @@ test("a slow open delays no other call", async () => {
   const face = createTestFace();
   const opening = holdOpens(face);
   const call = createCaller(addressOf(await startServer(face)));
-  const slow = call("CudaSharedMemoryRegister", { ...goodRegister, name: "slow" });
+  const slow = call("CudaSharedMemoryRegister", { ...face.goodRegister, name: "slow" });
   await opening.begun;
   expect((await call("CudaSharedMemoryStatus")).response).toEqual({ regions: {} });
   expect(await call("CudaSharedMemoryStatus", { name: "slow" })).toMatchObject({ code: "NOT_FOUND" });
   expect(await call("CudaSharedMemoryUnregister", { name: "other" })).toMatchObject({ code: "OK" });
-  expect(await call("CudaSharedMemoryRegister", { ...goodRegister, name: "slow" })).toMatchObject({
+  expect(await call("CudaSharedMemoryRegister", { ...face.goodRegister, name: "slow" })).toMatchObject({
     code: "ALREADY_EXISTS",
   });
   opening.release();

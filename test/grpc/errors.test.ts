@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { internalErrorText, RegistryError } from "../../src/core/errors.js";
 import { isFault, statusDetails, statusOfError } from "../../src/grpc/errors.js";
-import { addressOf, createCaller, createTestFace, goodRegister, startServer } from "./harness.js";
+import { addressOf, createCaller, createTestFace, startServer } from "./harness.js";
 
 test.each([
   ["percent signs", "100% of %41 and %zz"],
@@ -15,7 +15,7 @@ test.each([
   const face = createTestFace();
   face.registry.register = () => Promise.reject(new RegistryError("FAILED_PRECONDITION", text));
   const call = createCaller(addressOf(await startServer(face)));
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({
     code: "FAILED_PRECONDITION",
     text,
   });
@@ -25,7 +25,7 @@ test("a text with half a surrogate pair is answered with the half replaced", asy
   const face = createTestFace();
   face.registry.register = () => Promise.reject(new RegistryError("INVALID_ARGUMENT", "a\ud800b"));
   const call = createCaller(addressOf(await startServer(face)));
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({
     code: "INVALID_ARGUMENT",
     text: "a\ufffdb",
   });

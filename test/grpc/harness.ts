@@ -15,20 +15,29 @@ import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.
 import { RegionRegistry } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { type GrpcListenOptions, type GrpcServer, listenGrpc } from "../../src/grpc/server.js";
-import { StandInDriver } from "./stand-in-driver.js";
+import { FakeDriver } from "../helpers/fake-driver.js";
+
+const allocationBytes = 4096;
 
 /** A face on a registry of its own, with everything that a test may want to turn. */
 export interface TestFace {
   readonly context: FaceContext;
   readonly registry: RegionRegistry;
-  readonly driver: StandInDriver;
+  readonly driver: FakeDriver;
   readonly faults: readonly Fault[];
   readonly shutdown: AbortController;
+  /** A register of 64 of 4,096 bytes that there are, which succeeds unless changed. */
+  readonly goodRegister: {
+    readonly name: string;
+    readonly raw_handle: Buffer;
+    readonly device_id: string;
+    readonly byte_size: string;
+  };
   setReadiness(readiness: Readiness): void;
 }
 
 export function createTestFace({ allowClientShm = true } = {}): TestFace {
-  const driver = new StandInDriver();
+  const driver = new FakeDriver();
   const registry = new RegionRegistry({ driver });
   const shutdown = new AbortController();
   const faults: Fault[] = [];
@@ -49,6 +58,12 @@ export function createTestFace({ allowClientShm = true } = {}): TestFace {
     driver,
     faults,
     shutdown,
+    goodRegister: {
+      name: "r",
+      raw_handle: Buffer.from(driver.allocate(allocationBytes).handle.exposeBytes()),
+      device_id: "0",
+      byte_size: "64",
+    },
     setReadiness: (next) => {
       readiness = next;
     },
@@ -144,11 +159,3 @@ function answer(
 export function addressOf({ address: { port } }: GrpcServer): string {
   return `127.0.0.1:${port}`;
 }
-
-/** A register that succeeds, unless changed. */
-export const goodRegister = {
-  name: "r",
-  raw_handle: Buffer.alloc(64, 7),
-  device_id: "0",
-  byte_size: "64",
-};

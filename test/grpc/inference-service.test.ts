@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { clientShmDisabledText } from "../../src/core/face-context.js";
-import { addressOf, createCaller, createTestFace, goodRegister, startServer } from "./harness.js";
+import { addressOf, createCaller, createTestFace, startServer } from "./harness.js";
 
 async function start(options?: Parameters<typeof createTestFace>[0]) {
   const face = createTestFace(options);
@@ -10,7 +10,7 @@ async function start(options?: Parameters<typeof createTestFace>[0]) {
 
 test("a region is registered, listed with exact numbers, and unregistered", async () => {
   const { face, call } = await start();
-  expect(await call("CudaSharedMemoryRegister", { ...goodRegister, device_id: "1" })).toMatchObject({
+  expect(await call("CudaSharedMemoryRegister", { ...face.goodRegister, device_id: "1" })).toMatchObject({
     code: "OK",
     response: {},
   });
@@ -25,12 +25,12 @@ test("a region is registered, listed with exact numbers, and unregistered", asyn
 });
 
 test("the status of all follows every change", async () => {
-  const { call } = await start();
+  const { face, call } = await start();
   const names = async () => Object.keys((await call("CudaSharedMemoryStatus")).response.regions);
   expect(await names()).toEqual([]);
-  await call("CudaSharedMemoryRegister", { ...goodRegister, name: "b" });
+  await call("CudaSharedMemoryRegister", { ...face.goodRegister, name: "b" });
   expect(await names()).toEqual(["b"]);
-  await call("CudaSharedMemoryRegister", { ...goodRegister, name: "a" });
+  await call("CudaSharedMemoryRegister", { ...face.goodRegister, name: "a" });
   expect(await names()).toEqual(["a", "b"]);
   await call("CudaSharedMemoryUnregister", { name: "b" });
   expect(await names()).toEqual(["a"]);
@@ -38,7 +38,7 @@ test("the status of all follows every change", async () => {
 
 test("an unregister without a name is for all", async () => {
   const { face, call } = await start();
-  for (const name of ["a", "b", "c"]) await call("CudaSharedMemoryRegister", { ...goodRegister, name });
+  for (const name of ["a", "b", "c"]) await call("CudaSharedMemoryRegister", { ...face.goodRegister, name });
   expect(await call("CudaSharedMemoryUnregister")).toMatchObject({ code: "OK" });
   expect(face.registry.statuses()).toEqual([]);
 });
@@ -54,8 +54,8 @@ test("an unknown name is nothing to unregister, and not found in status", async 
 
 test("a taken name is refused", async () => {
   const { face, call } = await start();
-  await call("CudaSharedMemoryRegister", goodRegister);
-  expect(await call("CudaSharedMemoryRegister", { ...goodRegister, byte_size: "128" })).toMatchObject({
+  await call("CudaSharedMemoryRegister", face.goodRegister);
+  expect(await call("CudaSharedMemoryRegister", { ...face.goodRegister, byte_size: "128" })).toMatchObject({
     code: "ALREADY_EXISTS",
     text: "shared memory region 'r' already in manager",
   });
@@ -76,8 +76,8 @@ test.each([
   ["a byte more than the allocation", { byte_size: "4097" }, "4097 .*4096"],
   ["more bytes than a double can tell", { byte_size: "9007199254740993" }, "9007199254740993"],
   ["the most bytes that fit the wire", { byte_size: "18446744073709551615" }, "18446744073709551615"],
-  ["a negative device", { device_id: "-1" }, "-1.*stand-in 0"],
-  ["a device that narrows to 0", { device_id: "4294967296" }, "4294967296.*stand-in 0"],
+  ["a negative device", { device_id: "-1" }, "-1.*Fake GPU 0"],
+  ["a device that narrows to 0", { device_id: "4294967296" }, "4294967296.*Fake GPU 0"],
   ["the largest device", { device_id: "9223372036854775807" }, "9223372036854775807"],
   ["a folded name", { name: ".." }, "not allowed"],
   ["a name with a control character", { name: "a\nb" }, "control character"],
@@ -85,7 +85,7 @@ test.each([
   ["a folded name and a short handle", { name: ".", raw_handle: Buffer.alloc(1) }, "not allowed"],
 ])("a register of %s is refused, with the reason, and leaves nothing open", async (_what, wrong, reason) => {
   const { face, call } = await start();
-  const { code, text } = await call("CudaSharedMemoryRegister", { ...goodRegister, ...wrong });
+  const { code, text } = await call("CudaSharedMemoryRegister", { ...face.goodRegister, ...wrong });
   expect(code).toBe("INVALID_ARGUMENT");
   expect(text).toMatch(
     new RegExp(`^failed to register shared memory region '.*': invalid args: .*${reason}`),
@@ -114,7 +114,7 @@ test("the largest sizes and devices reach the registry exactly", async () => {
     ["-9223372036854775808", "18446744073709551615"],
     ["9223372036854775807", "9007199254740993"],
   ]) {
-    await call("CudaSharedMemoryRegister", { ...goodRegister, device_id, byte_size });
+    await call("CudaSharedMemoryRegister", { ...face.goodRegister, device_id, byte_size });
   }
   expect(requests).toMatchObject([
     { deviceId: -(2n ** 63n), byteSize: 2n ** 64n - 1n },
@@ -123,8 +123,8 @@ test("the largest sizes and devices reach the registry exactly", async () => {
 });
 
 test("registers can be switched off, and only they", async () => {
-  const { call } = await start({ allowClientShm: false });
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({
+  const { face, call } = await start({ allowClientShm: false });
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({
     code: "UNIMPLEMENTED",
     text: clientShmDisabledText,
   });
@@ -134,7 +134,7 @@ test("registers can be switched off, and only they", async () => {
 
 test("system shared memory has no region and takes none", async () => {
   const { face, call } = await start();
-  await call("CudaSharedMemoryRegister", goodRegister);
+  await call("CudaSharedMemoryRegister", face.goodRegister);
   expect((await call("SystemSharedMemoryStatus")).response).toEqual({ regions: {} });
   expect(await call("SystemSharedMemoryStatus", { name: "s" })).toMatchObject({
     code: "NOT_FOUND",
@@ -164,11 +164,11 @@ test("the server tells that it lives, whether it is ready, and what it is", asyn
 });
 
 test("every answer has a request id of its own in its trailers", async () => {
-  const { call } = await start();
+  const { face, call } = await start();
   const answers = [
     await call("ServerLive"),
-    await call("CudaSharedMemoryRegister", goodRegister),
-    await call("CudaSharedMemoryRegister", goodRegister),
+    await call("CudaSharedMemoryRegister", face.goodRegister),
+    await call("CudaSharedMemoryRegister", face.goodRegister),
     await call("CudaSharedMemoryStatus", { name: "nobody" }),
   ];
   const ids = answers.flatMap(({ trailers }) => trailers.get("x-request-id"));

@@ -5,14 +5,7 @@ import { networkInterfaces } from "node:os";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { addGrpcServices, listenGrpc } from "../../src/grpc/server.js";
-import {
-  addressOf,
-  createCaller,
-  createClient,
-  createTestFace,
-  goodRegister,
-  startServer,
-} from "./harness.js";
+import { addressOf, createCaller, createClient, createTestFace, startServer } from "./harness.js";
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) =>
   list?.some(({ family }) => family === "IPv6"),
@@ -82,7 +75,7 @@ test("close lets a call on its way end, and accepts no other", async () => {
         tellBegun();
       });
   });
-  const answer = call("CudaSharedMemoryRegister", goodRegister);
+  const answer = call("CudaSharedMemoryRegister", face.goodRegister);
   await begun;
   const closed = server.close(never);
   expect(await refused(server.address.port)).toBe(true);
@@ -111,7 +104,7 @@ test("close ends by force what is left when its deadline passes, and may be call
       return new Promise(() => {});
     };
   });
-  const answer = call("CudaSharedMemoryRegister", goodRegister);
+  const answer = call("CudaSharedMemoryRegister", face.goodRegister);
   await begun;
   const deadline = new AbortController();
   const first = server.close(deadline.signal);
@@ -217,7 +210,7 @@ test("the services can be added to a grpc-js server of one's own", async () => {
   });
   onTestFinished(() => own.forceShutdown());
   const call = createCaller(`127.0.0.1:${port}`);
-  expect(await call("CudaSharedMemoryRegister", goodRegister)).toMatchObject({ code: "OK" });
+  expect(await call("CudaSharedMemoryRegister", face.goodRegister)).toMatchObject({ code: "OK" });
   expect(await createCaller(`127.0.0.1:${port}`, "grpc.health.v1.Health")("Check")).toMatchObject({
     response: { status: "SERVING" },
   });

@@ -1,13 +1,6 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import {
-  addressOf,
-  createCaller,
-  createRawCaller,
-  createTestFace,
-  goodRegister,
-  startServer,
-} from "./harness.js";
+import { addressOf, createCaller, createRawCaller, createTestFace, startServer } from "./harness.js";
 
 async function start() {
   const face = createTestFace();
@@ -21,15 +14,8 @@ function named(name: Uint8Array): Uint8Array {
 }
 
 /** A register request with `name` given as bytes. */
-function registerNamed(name: Uint8Array): Uint8Array {
-  return new BinaryWriter()
-    .uint32(10)
-    .bytes(name)
-    .uint32(18)
-    .bytes(new Uint8Array(64))
-    .uint32(32)
-    .uint64(64n)
-    .finish();
+function registerNamed(name: Uint8Array, handle: Uint8Array = new Uint8Array(64)): Uint8Array {
+  return new BinaryWriter().uint32(10).bytes(name).uint32(18).bytes(handle).uint32(32).uint64(64n).finish();
 }
 
 /** Names in a status response, keys and values alike, read by hand and in order. */
@@ -68,7 +54,7 @@ describe("bytes that are no message", () => {
     "to %s: %s is refused and changes nothing",
     async (method, _what, bytes) => {
       const { face, call, raw } = await start();
-      await call("CudaSharedMemoryRegister", goodRegister);
+      await call("CudaSharedMemoryRegister", face.goodRegister);
       expect(await raw(method, Uint8Array.from(bytes))).toMatchObject({
         code: "INVALID_ARGUMENT",
         text: expect.stringMatching(/the request cannot be decoded: the bytes are no such message$/),
@@ -80,7 +66,7 @@ describe("bytes that are no message", () => {
 
   test.each(calls)("to %s: a name that is not UTF-8 is refused and changes nothing", async (method) => {
     const { face, call, raw } = await start();
-    await call("CudaSharedMemoryRegister", goodRegister);
+    await call("CudaSharedMemoryRegister", face.goodRegister);
     for (const name of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0x72, 0xf8]]) {
       expect(await raw(method, registerNamed(Uint8Array.from(name)))).toMatchObject({
         code: "INVALID_ARGUMENT",
@@ -113,7 +99,7 @@ test("fields that a later client may send are skipped", async () => {
     .uint32((17 << 3) | 3)
     .uint32((17 << 3) | 4)
     .finish();
-  const bytes = Buffer.concat([extra, registerNamed(Buffer.from("r")), extra]);
+  const bytes = Buffer.concat([extra, registerNamed(Buffer.from("r"), face.goodRegister.raw_handle), extra]);
   expect(await raw("CudaSharedMemoryRegister", bytes)).toMatchObject({ code: "OK" });
   expect(face.registry.statuses()).toMatchObject([{ name: "r" }]);
 });
@@ -139,7 +125,9 @@ test("the bytes of a name come back as they were sent, and no two names become o
     "x".repeat(1024),
   ];
   for (const name of names) {
-    expect(await raw("CudaSharedMemoryRegister", registerNamed(Buffer.from(name)))).toMatchObject({
+    expect(
+      await raw("CudaSharedMemoryRegister", registerNamed(Buffer.from(name), face.goodRegister.raw_handle)),
+    ).toMatchObject({
       code: "OK",
     });
   }
