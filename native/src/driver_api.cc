@@ -10,16 +10,13 @@ namespace {
 
 class Resolver {
  public:
-  explicit Resolver(const SharedLibrary& library)
-      : library_(library),
-        // The emulated driver plays an older library by disowning functions that it does export.
-        hidden_(reinterpret_cast<int (*)(const char*)>(library.Find("cudashm_emulated_hidden"))) {}
+  explicit Resolver(const SharedLibrary& library) : library_(library) {}
 
   // `fallback` is an older name of the same ABI, or null.
   template <class Function>
   void operator()(Function& function, const char* name, const char* fallback = nullptr) const {
-    void* symbol = Find(name);
-    if (symbol == nullptr && fallback != nullptr) symbol = Find(fallback);
+    void* symbol = library_.Find(name);
+    if (symbol == nullptr && fallback != nullptr) symbol = library_.Find(fallback);
     if (symbol == nullptr) {
       throw NativeError(NativeError::Code::library_unusable,
                         library_.Location() + " has no function " + name);
@@ -28,12 +25,7 @@ class Resolver {
   }
 
  private:
-  void* Find(const char* name) const {
-    return hidden_ != nullptr && hidden_(name) != 0 ? nullptr : library_.Find(name);
-  }
-
   const SharedLibrary& library_;
-  int (*hidden_)(const char*);
 };
 
 }  // namespace

@@ -1,0 +1,296 @@
+#include "../../src/device_memory.h"
+
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../../src/device.h"
+#include "check.h"
+#include "fake_driver.h"
+#include "gate.h"
+
+using namespace cudashm;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kAtOnce{0};
+
+// Leaked, as the driver leaks its devices: the lanes never end.
+Device& NewDevice() {
+  return *new Device(FakeDriverApi(), 0, 0);
+}
+
+template <class T>
+struct Promised {
+  std::shared_ptr<std::promise<T>> promise = std::make_shared<std::promise<T>>();
+  std::future<T> future = promise->get_future();
+
+  std::function<void(T)> Done() const {
+    return [promise = promise](T value) { promise->set_value(std::move(value)); };
+  }
+  T Get() { return future.get(); }
+};
+
+using Ended = Promised<std::optional<Failure>>;
+using Made = Promised<Result<DeviceMemory::Ptr>>;
+using Copied = Promised<Result<DeviceMemory::Bytes>>;
+
+Result<DeviceMemory::Ptr> Open(Device& device, milliseconds linger = kAtOnce) {
+  Made made;
+  DeviceMemory::Open(device, linger, {}, made.Done());
+  return made.Get();
+}
+
+DeviceMemory::Ptr MustOpen(Device& device, milliseconds linger = kAtOnce) {
+  return std::get<DeviceMemory::Ptr>(Open(device, linger));
+}
+
+std::optional<Failure> Close(DeviceMemory& memory) {
+  Ended ended;
+  memory.Close(ended.Done());
+  return ended.Get();
+}
+
+// Until every call posted before has run.
+void Drain(Device& device) {
+  auto drained = std::make_shared<Gate>();
+  for (std::size_t i = 0; i < Device::kMaxLanes; ++i) {
+    device.queue.Post("drain", CallQueue::Room::always, [drained] { drained->Pass(); });
+  }
+  drained->AwaitArrivals(Device::kMaxLanes);
+  drained->Open();
+}
+
+void AMappingHasTheSizeTheDriverReports() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  CHECK(memory->byte_size() == kFakeBytes);
+  CHECK(driver.retains == 1 && driver.releases == 0);
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
+  CHECK(driver.calls_without_context == 0);
+}
+
+void ASecondCloseDoesNothing() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  Ended first;
+  Ended second;
+  memory->Close(first.Done());
+  memory->Close(second.Done());
+  CHECK(!first.Get().has_value() && !second.Get().has_value());
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.closes == 1);
+}
+
+void ARefusedOpenKeepsNothing() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  driver.open_result = 201;
+  const auto result = Open(device);
+  const Failure& failure = std::get<Failure>(result);
+  CHECK(failure.kind == Failure::Kind::refused && failure.code == 201);
+  CHECK(failure.name == "FAKE_ERROR" && std::string(failure.call) == "cuIpcOpenMemHandle");
+  CHECK(driver.retains == 1 && driver.releases == 1);
+}
+
+void AnOpenWithoutASizeIsClosedAgain() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  driver.size_result = 1;
+  const auto result = Open(device);
+  CHECK(std::string(std::get<Failure>(result).call) == "cuMemGetAddressRange");
+  CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
+}
+
+void AContextThatCannotBeMadeIsToldAndMadeLater() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  driver.retain_result = 2;
+  CHECK(std::string(std::get<Failure>(Open(device)).call) == "cuDevicePrimaryCtxRetain");
+  driver.retain_result = 0;
+  auto memory = MustOpen(device);
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.retains == 2 && driver.releases == 1);
+}
+
+void AFailedCloseCanBeTriedAgain() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  driver.close_result = 1;
+  CHECK(Close(*memory)->code == 1);
+  CHECK(driver.releases == 0);
+  Copied refused;
+  memory->Read(0, 1, refused.Done());
+  CHECK(std::get<Failure>(refused.Get()).kind == Failure::Kind::closed);
+  driver.close_result = 0;
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
+}
+
+void BytesGoInAndComeOut() {
+  ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  Ended written;
+  memory->Write(60, {1, 2, 3, 4}, written.Done());
+  CHECK(!written.Get().has_value());
+  CHECK(FakeMemory()[60] == 1 && FakeMemory()[63] == 4);
+  Copied read;
+  memory->Read(62, 2, read.Done());
+  CHECK((std::get<DeviceMemory::Bytes>(read.Get()) == DeviceMemory::Bytes{3, 4}));
+  Close(*memory);
+}
+
+bool RefusesRange(DeviceMemory& memory, std::uint64_t offset, std::size_t byte_size) {
+  try {
+    memory.Read(offset, byte_size, [](auto) {});
+    return false;
+  } catch (const NativeError& error) {
+    return error.code() == NativeError::Code::argument;
+  }
+}
+
+void NoCopyReachesBeyondTheEnd() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  CHECK(RefusesRange(*memory, 64, 1));
+  CHECK(RefusesRange(*memory, 0, 65));
+  CHECK(RefusesRange(*memory, UINT64_MAX, 2));
+  CHECK(RefusesRange(*memory, 1, SIZE_MAX));
+  Copied empty;
+  memory->Read(64, 0, empty.Done());
+  CHECK(std::get<DeviceMemory::Bytes>(empty.Get()).empty());
+  CHECK(driver.copies == 0);
+  Close(*memory);
+}
+
+void ACloseWaitsForTheCopiesThatRun() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  Gate gate;
+  driver.during_copy = [&gate] { gate.Pass(); };
+  Copied first;
+  Copied second;
+  memory->Read(0, 8, first.Done());
+  memory->Read(8, 8, second.Done());
+  gate.AwaitArrivals(2);
+  Ended ended;
+  memory->Close(ended.Done());
+  Copied late;
+  memory->Read(0, 1, late.Done());
+  CHECK(std::get<Failure>(late.Get()).kind == Failure::Kind::closed);
+  CHECK(driver.closes == 0);
+  gate.Open();
+  CHECK(!ended.Get().has_value());
+  CHECK(driver.closes == 1);
+  CHECK(std::get<DeviceMemory::Bytes>(first.Get()).size() == 8);
+  CHECK(std::get<DeviceMemory::Bytes>(second.Get()).size() == 8);
+}
+
+void MemoryThatNobodyHoldsIsClosed() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  MustOpen(device);
+  Drain(device);
+  CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
+}
+
+void ACopyHoldsMemoryThatNobodyElseHolds() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  Gate gate;
+  driver.during_copy = [&gate] { gate.Pass(); };
+  Copied read;
+  MustOpen(device)->Read(0, 8, read.Done());
+  gate.AwaitArrivals(1);
+  CHECK(driver.closes == 0);
+  gate.Open();
+  CHECK(std::get<DeviceMemory::Bytes>(read.Get()).size() == 8);
+  Drain(device);
+  CHECK(driver.closes == 1);
+}
+
+void AnAllocationIsExportedAndFreed() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  Made made;
+  DeviceMemory::Allocate(device, kAtOnce, 48, made.Done());
+  auto memory = std::get<DeviceMemory::Ptr>(made.Get());
+  CHECK(memory->byte_size() == 48);
+  Copied handle;
+  memory->ExportHandle(handle.Done());
+  CHECK((std::get<DeviceMemory::Bytes>(handle.Get()) == DeviceMemory::Bytes(64, 7)));
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.allocations == 1 && driver.frees == 1 && driver.releases == 1);
+}
+
+void SevenHungOpensLeaveALaneForTheRest() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  Gate gate;
+  driver.during_open = [&gate] { gate.Pass(); };
+  std::vector<Made> hung(7);
+  for (Made& made : hung) DeviceMemory::Open(device, kAtOnce, {}, made.Done());
+  gate.AwaitArrivals(7);
+  Copied read;
+  memory->Read(0, 8, read.Done());
+  CHECK(std::get<DeviceMemory::Bytes>(read.Get()).size() == 8);
+  CHECK(!Close(*memory).has_value());
+  gate.Open();
+  for (Made& made : hung) CHECK(!Close(*std::get<DeviceMemory::Ptr>(made.Get())).has_value());
+  CHECK(driver.opens == 8 && driver.closes == 8);
+}
+
+void TheContextLingersAndIsKeptByANewcomer() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  CHECK(!Close(*MustOpen(device, std::chrono::hours(1))).has_value());
+  CHECK(driver.retains == 1 && driver.releases == 0);
+  auto memory = MustOpen(device, milliseconds(1));
+  CHECK(driver.retains == 1);
+  CHECK(!Close(*memory).has_value());
+  while (driver.releases == 0) std::this_thread::yield();
+  CHECK(driver.retains == 1 && driver.releases == 1);
+}
+
+void ALingerThatIsOverdueSparesAContextInUse() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  CHECK(!Close(*MustOpen(device, milliseconds(1))).has_value());
+  auto memory = MustOpen(device, std::chrono::hours(1));
+  const auto overdue = CallQueue::Clock::now() + milliseconds(5);
+  while (CallQueue::Clock::now() < overdue) Drain(device);
+  CHECK(driver.retains - driver.releases == 1);
+  CHECK(!Close(*memory).has_value());
+}
+
+}  // namespace
+
+int main() {
+  RUN(AMappingHasTheSizeTheDriverReports);
+  RUN(ASecondCloseDoesNothing);
+  RUN(ARefusedOpenKeepsNothing);
+  RUN(AnOpenWithoutASizeIsClosedAgain);
+  RUN(AContextThatCannotBeMadeIsToldAndMadeLater);
+  RUN(AFailedCloseCanBeTriedAgain);
+  RUN(BytesGoInAndComeOut);
+  RUN(NoCopyReachesBeyondTheEnd);
+  RUN(ACloseWaitsForTheCopiesThatRun);
+  RUN(MemoryThatNobodyHoldsIsClosed);
+  RUN(ACopyHoldsMemoryThatNobodyElseHolds);
+  RUN(AnAllocationIsExportedAndFreed);
+  RUN(SevenHungOpensLeaveALaneForTheRest);
+  RUN(TheContextLingersAndIsKeptByANewcomer);
+  RUN(ALingerThatIsOverdueSparesAContextInUse);
+}
