@@ -12,7 +12,7 @@ export interface ParityFixture {
   readonly face: FaceClient;
   /** The other face of the same service. */
   readonly other: FaceClient;
-  /** Allocates in another process; freed when the case ends. */
+  /** Memory of another process; equal sizes are the same memory. */
   allocate(byteSize: bigint): Promise<ExportedMemory>;
   /** A handle whose exporter was killed. */
   staleHandle(): Promise<Uint8Array>;
