@@ -19,7 +19,8 @@ export interface CudaDevice {
 
 /**
  * One import of an IPC handle into this process, from an open to its close. Offsets and sizes are bytes from
- * the start of the allocation. Copies are synchronised before they resolve and never run on the JS thread.
+ * the start of the allocation. Copies are synchronised before they resolve and never run on the JS thread; they
+ * reject with OUT_OF_RANGE beyond the allocation, with FAILED_PRECONDITION after a close, and else as below.
  */
 export interface DeviceMapping extends AsyncDisposable {
   readonly deviceId: number;

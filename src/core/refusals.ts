@@ -75,18 +75,9 @@ export function exiting(): RegistryError {
 
 /** The driver would not take a mapping back. */
 export function closeFailed(cause: unknown): RegistryError {
-  const driver =
-    cause instanceof DriverError
-      ? plainRefusal(cause)
-      : cause instanceof RegistryError
-        ? cause.driver
-        : undefined;
-  const text = driver
-    ? describeRefusal(driver)
-    : cause instanceof RegistryError
-      ? cause.message
-      : internalErrorText;
-  return new RegistryError("INTERNAL", `failed to close CUDA IPC handle: ${text}`, {
+  const driver = refusalBehind(cause);
+  const text = cause instanceof RegistryError ? cause.message : driver && describeRefusal(driver);
+  return new RegistryError("INTERNAL", `failed to close CUDA IPC handle: ${text ?? internalErrorText}`, {
     ...(driver && { driver }),
     cause,
   });
@@ -104,7 +95,7 @@ export function undoFailed(name: string, reason: RegistryError, failure: Registr
 /** A copy through a pin failed. */
 export function copyFailed(name: string, cause: unknown): RegistryError {
   if (cause instanceof RegistryError) return cause;
-  const driver = cause instanceof DriverError ? plainRefusal(cause) : undefined;
+  const driver = refusalBehind(cause);
   const text = `failed to copy the memory of shared memory region ${quoteRegionName(name)}: `;
   return new RegistryError("INTERNAL", text + (driver ? describeRefusal(driver) : internalErrorText), {
     ...(driver && { driver }),
@@ -133,6 +124,11 @@ export function unregisterAllFailed(failures: readonly FailedRegion[]): Registry
 
 function registerFailed(name: string, why: string): string {
   return `failed to register shared memory region ${quoteRegionName(name)}: ${why}`;
+}
+
+function refusalBehind(cause: unknown): DriverRefusal | undefined {
+  if (cause instanceof DriverError) return plainRefusal(cause);
+  return cause instanceof RegistryError ? cause.driver : undefined;
 }
 
 function plainRefusal({ cudaError, cudaCode, hint }: DriverRefusal): DriverRefusal {

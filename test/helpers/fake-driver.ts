@@ -6,6 +6,7 @@ import {
   DriverError,
   type DriverHealth,
 } from "../../src/core/driver.js";
+import { RegistryError } from "../../src/core/errors.js";
 import { IpcMemHandle } from "../../src/core/handle.js";
 
 /** What an exporter would hold: memory of a device and the handle that lets others map it. */
@@ -98,11 +99,15 @@ export class FakeDriver implements CudaDriver {
 
   #map(deviceId: number, handle: IpcMemHandle, bytes: Uint8Array): DeviceMapping {
     let closed = false;
-    const copy = async (run: () => void) => {
-      if (closed) throw driverError(1, "CUDA_ERROR_INVALID_VALUE", "cuMemcpy");
+    const copy = async (offset: bigint, length: number, run: (start: number) => void) => {
+      if (offset < 0n || offset + BigInt(length) > bytes.byteLength) {
+        throw new RegistryError("OUT_OF_RANGE", "beyond the allocation");
+      }
+      if (closed) throw new RegistryError("FAILED_PRECONDITION", "the mapping is closed");
       await this.beforeCopy?.();
+      // The core closes nothing while a copy runs, so the fake need not wait for one as the addon does.
       if (closed) throw new Error("the fake's memory was used after its close");
-      run();
+      run(Number(offset));
     };
     const close = async () => {
       this.closeCalls++;
@@ -121,8 +126,8 @@ export class FakeDriver implements CudaDriver {
       devicePointer: 0x7f00_0000_0000n + BigInt(this.opens) * 0x200_000n,
       byteSize: BigInt(bytes.byteLength),
       read: (offset, into) =>
-        copy(() => into.set(bytes.subarray(Number(offset), Number(offset) + into.byteLength))),
-      write: (offset, from) => copy(() => bytes.set(from, Number(offset))),
+        copy(offset, into.byteLength, (start) => into.set(bytes.subarray(start, start + into.byteLength))),
+      write: (offset, from) => copy(offset, from.byteLength, (start) => bytes.set(from, start)),
       close,
       [Symbol.asyncDispose]: close,
     };
