@@ -1,7 +1,8 @@
+import { isStickyResult } from "../core/cuda-results.js";
 import { DriverError, type DriverKind } from "../core/driver.js";
 import { type DriverRefusal, RegistryError } from "../core/errors.js";
 import type { RawFailure } from "./addon.js";
-import { driverHint, isSticky, isUnusable } from "./driver-hints.js";
+import { driverHint, isUnusable } from "./driver-hints.js";
 
 const noDeviceCode = 100;
 
@@ -40,7 +41,7 @@ export function initialiseError(failure: RawFailure, kind: DriverKind): Registry
   }
   const known = refusalOf(failure, kind);
   // Nothing ran yet that could have spoilt the process, so unlike later it may get better by itself.
-  const hint = isSticky(failure.code)
+  const hint = isStickyResult(failure.code)
     ? "the driver has a fault of its own; see the kernel's log"
     : known.hint;
   const text = `no usable CUDA driver: ${described(failure)}: ${hint}`;
@@ -50,14 +51,14 @@ export function initialiseError(failure: RawFailure, kind: DriverKind): Registry
     : new RegistryError("UNAVAILABLE", text, { driver });
 }
 
-/** The text once a fault has made the driver useless to this process. */
-export function stickyReason(failure: RawFailure): string {
+function stickyReason(failure: RawFailure): string {
   return `the CUDA driver no longer works in this process since ${described(failure)}: restart the service`;
 }
 
 function refusalToError(failure: RawFailure, kind: DriverKind): DriverError | RegistryError {
   const driver = refusalOf(failure, kind);
-  if (isSticky(failure.code)) return new RegistryError("UNAVAILABLE", stickyReason(failure), { driver });
+  if (isStickyResult(failure.code))
+    return new RegistryError("UNAVAILABLE", stickyReason(failure), { driver });
   if (isUnusable(failure.code)) {
     return new RegistryError("UNAVAILABLE", `no usable CUDA driver: ${described(failure)}: ${driver.hint}`, {
       driver,

@@ -1,3 +1,4 @@
+import { isStickyResult } from "../core/cuda-results.js";
 import type { DriverKind } from "../core/driver.js";
 
 const commonHints: Readonly<Record<number, string>> = {
@@ -30,24 +31,17 @@ const emulatedHints: Readonly<Record<number, string>> = {
   801: "the emulated driver was told to have no IPC (CUDASHM_EMULATED_NO_IPC)",
 };
 
-// The driver answers every later call of the process with these: only a new process helps.
-const stickyCodes: ReadonlySet<number> = new Set([700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999]);
-
-// There is no usable driver; which client called, and with what, does not matter.
 const unusableCodes: ReadonlySet<number> = new Set([3, 4, 34, 35, 100, 803, 804]);
 
-export function isSticky(cudaCode: number): boolean {
-  return stickyCodes.has(cudaCode);
-}
-
+/** Whether a refusal says that there is no usable driver, rather than anything about the call. */
 export function isUnusable(cudaCode: number): boolean {
-  return unusableCodes.has(cudaCode) || isSticky(cudaCode);
+  return unusableCodes.has(cudaCode);
 }
 
 /** The likely cause of a refusal, for the person who has to mend it. */
 export function driverHint(kind: DriverKind, cudaCode: number): string {
   const own = kind === "emulated" ? emulatedHints[cudaCode] : undefined;
   if (own !== undefined) return own;
-  if (isSticky(cudaCode)) return "the GPU or its driver had a fault that only a new process gets over";
+  if (isStickyResult(cudaCode)) return "the GPU or its driver had a fault that only a new process gets over";
   return commonHints[cudaCode] ?? "see the error's description in NVIDIA's CUDA driver API";
 }

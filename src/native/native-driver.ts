@@ -1,3 +1,4 @@
+import { isStickyResult } from "../core/cuda-results.js";
 import {
   type CudaDevice,
   type CudaDriver,
@@ -9,8 +10,8 @@ import { RegistryError } from "../core/errors.js";
 import type { IpcMemHandle } from "../core/handle.js";
 import { isFailure, loadAddon, type RawCall, type RawDriver, type RawFailure } from "./addon.js";
 import { type DeviceAllocation, NativeAllocation, NativeMapping } from "./device-memory.js";
-import { failureToError, initialiseError, NoGpuError, stickyReason } from "./driver-failure.js";
-import { isSticky } from "./driver-hints.js";
+import { failureToError, initialiseError, NoGpuError } from "./driver-failure.js";
+import { driverHint } from "./driver-hints.js";
 import { emulatedHandleMagic } from "./emulated-driver.js";
 
 /** Which library is loaded, and the CUDA version it offers. */
@@ -68,7 +69,7 @@ export class NativeDriver implements CudaDriver {
   }
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
-    this.#refuseAfterFault();
+    await this.#requireDevice(deviceId);
     const bytes = handle.exposeBytes();
     this.#refuseForeignHandle(bytes);
     const raw = this.#checked(await this.#raw.open(deviceId, bytes));
@@ -77,14 +78,14 @@ export class NativeDriver implements CudaDriver {
 
   /** Allocates device memory for other processes to import. Rejects as `open` does. */
   async allocate(deviceId: number, byteSize: bigint): Promise<DeviceAllocation> {
-    this.#refuseAfterFault();
+    await this.#requireDevice(deviceId);
     const raw = this.#checked(await this.#raw.allocate(deviceId, byteSize));
     return new NativeAllocation(raw, this.#checked);
   }
 
   /** Free and total memory of a device. Needs a context on it, so it costs GPU memory itself for a while. */
   async memoryInfo(deviceId: number): Promise<DeviceMemoryInfo> {
-    this.#refuseAfterFault();
+    await this.#requireDevice(deviceId);
     return this.#checked(await this.#raw.memoryInfo(deviceId));
   }
 
@@ -105,15 +106,20 @@ export class NativeDriver implements CudaDriver {
   readonly #checked = <T>(result: T | RawFailure): T => {
     if (!isFailure(result)) return result;
     const error = failureToError(result, this.kind);
-    if (error instanceof RegistryError && result.failed === "refused" && isSticky(result.code)) {
-      this.#fault ??= new RegistryError("UNAVAILABLE", stickyReason(result), { cause: error });
-    }
+    if (error instanceof RegistryError && isStickyResult(result.code)) this.#fault ??= error;
     throw error;
   };
 
-  // Every call would be answered with the same fault, perhaps after a long wait.
-  #refuseAfterFault(): void {
+  async #requireDevice(deviceId: number): Promise<void> {
+    // Every call would be answered with the same fault, perhaps after a long wait.
     if (this.#fault !== null) throw this.#fault;
+    const devices = await this.devices();
+    if (devices.some(({ ordinal }) => ordinal === deviceId)) return;
+    throw new DriverError("cuDeviceGet", {
+      cudaError: "CUDA_ERROR_INVALID_DEVICE",
+      cudaCode: 101,
+      hint: driverHint(this.kind, 101),
+    });
   }
 
   // A driver given the other kind's handle would answer "invalid" at best, and no hint could be right.
