@@ -13,6 +13,7 @@ const checks = [
   ["types", bin("tsc"), "-p", "tsconfig.json", "--noEmit"],
   ["nothing unused", bin("knip"), "--no-progress"],
   ["generated code is current", process.execPath, "scripts/check-generated.mjs"],
+  ["README has every flag", process.execPath, "scripts/readme-flags.mjs", "--check"],
   ["emulated driver under ASan and UBSan", "make", "-s", "-C", "native/test/emulated", "check"],
   ["native layer under ASan and UBSan", "make", "-s", "-C", "native/test/addon", "check"],
   ["addon under ASan and LeakSanitizer", process.execPath, "scripts/test-native-sanitized.mjs"],
