@@ -1,4 +1,4 @@
-import type { Exchange } from "./exchange.js";
+import type { AnswerHeaders, Exchange } from "./exchange.js";
 
 const json = "application/json";
 
@@ -13,6 +13,11 @@ export function answerJson(exchange: Exchange, text: string): Response {
 }
 
 /** `{"error":"..."}`, which is what every client looks for in an answer that is not 200. */
-export function answerError(exchange: Exchange, status: number, text: string, allow?: string): Response {
-  return exchange.answer(status, json, JSON.stringify({ error: text }), allow);
+export function answerError(
+  exchange: Exchange,
+  status: number,
+  text: string,
+  headers: AnswerHeaders = {},
+): Response {
+  return exchange.answer(status, json, JSON.stringify({ error: text }), headers);
 }

@@ -82,7 +82,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions): H
     const allowed = methodsOf(app, exchange.path);
     return allowed.length === 0
       ? answerError(exchange, 404, "Not Found")
-      : answerError(exchange, 405, "Method Not Allowed", allowed.join(", "));
+      : answerError(exchange, 405, "Method Not Allowed", { allow: allowed.join(", ") });
   });
   app.onError((error, c) => answerFailure(exchangeOf(c.req.raw, c.env), error, context));
   return app;

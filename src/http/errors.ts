@@ -21,6 +21,9 @@ export const httpStatuses = {
   INTERNAL: 500,
 } as const satisfies Record<ErrorCode, ContentfulStatusCode>;
 
+/** Names the error in gRPC's words, since several of them share a status. */
+const errorCodeHeader = "x-error-code";
+
 /** What every request is told whose client went away before its answer. */
 export function clientGone(): RegistryError {
   return new RegistryError("CANCELLED", "the client went away before the answer");
@@ -42,6 +45,7 @@ export function answerFailure(exchange: Exchange, error: unknown, context: FaceC
   }
   const broken = exchange.breakOff();
   if (broken !== null) return broken;
-  const status = known ? httpStatuses[error.code] : 500;
-  return answerError(exchange, status, known ? error.message : internalErrorText);
+  const code = known ? error.code : "INTERNAL";
+  const text = known ? error.message : internalErrorText;
+  return answerError(exchange, httpStatuses[code], text, { [errorCodeHeader]: code });
 }

@@ -1,5 +1,5 @@
 import { bodyTooLarge } from "./errors.js";
-import { bytesContentType, type Exchange } from "./exchange.js";
+import { type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
 
@@ -47,10 +47,10 @@ export class WebExchange implements Exchange {
     if (this.#request.body !== null) yield* this.#request.body;
   }
 
-  answer(status: number, contentType: string, body: string, allow?: string): Response {
-    const headers = this.#headers(contentType, String(Buffer.byteLength(body)));
-    if (allow !== undefined) headers.set("allow", allow);
-    return new Response(body, { status, headers });
+  answer(status: number, contentType: string, body: string, headers: AnswerHeaders = {}): Response {
+    const all = this.#headers(contentType, String(Buffer.byteLength(body)));
+    for (const [name, value] of Object.entries(headers)) all.set(name, value);
+    return new Response(body, { status, headers: all });
   }
 
   async stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>): Promise<Response> {
