@@ -15,9 +15,16 @@ export type {
   RegionPin,
   RegionState,
   RegionStatus,
+  RegionWindow,
   RegisterRequest,
   RegistryChange,
   RegistryObserver,
 } from "./core/region.js";
 export { maxRegionNameBytes } from "./core/region-name.js";
-export { RegionRegistry, type RegionWindow, type RegistryOptions } from "./core/registry.js";
+export { RegionRegistry, type RegistryOptions } from "./core/registry.js";
+export {
+  createCudaDriver,
+  type DeviceAllocation,
+  type DriverOptions,
+  type SelectedDriver,
+} from "./native/driver-selection.js";

@@ -33,7 +33,11 @@ export class RegistryError extends Error {
   readonly code: ErrorCode;
   readonly driver: DriverRefusal | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { driver?: DriverRefusal; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { driver?: DriverRefusal | undefined; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.driver = options.driver;

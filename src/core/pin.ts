@@ -1,13 +1,7 @@
 import type { DeviceMapping } from "./driver.js";
 import { RegistryError } from "./errors.js";
 import { copyFailed } from "./refusals.js";
-import type { RegionPin, RegionStatus } from "./region.js";
-
-/** Part of a region, in bytes from its start. */
-export interface RegionWindow {
-  readonly offset: bigint;
-  readonly byteSize: bigint;
-}
+import type { RegionPin, RegionStatus, RegionWindow } from "./region.js";
 
 /** Throws OUT_OF_RANGE unless `window` lies within `byteSize` bytes. */
 export function assertWithin(window: RegionWindow, byteSize: bigint, whole: string): void {

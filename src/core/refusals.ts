@@ -16,7 +16,7 @@ export interface FailedRegion {
 /** Refuses the arguments of a register. */
 export function invalidArguments(name: string, problem: string, driver?: DriverRefusal): RegistryError {
   return new RegistryError("INVALID_ARGUMENT", registerFailed(name, `invalid args: ${problem}`), {
-    ...(driver && { driver }),
+    driver,
   });
 }
 
@@ -27,7 +27,15 @@ export function unknownDevice(deviceId: bigint, devices: readonly CudaDevice[]):
   return new RegistryError("INVALID_ARGUMENT", text);
 }
 
-/** What a register is answered when listing the devices, or opening the handle, rejected with `error`. */
+/** What listing the devices rejected with, for {@link openFailed}: it is never the client's fault. */
+export function devicesFailed(error: unknown): unknown {
+  if (!(error instanceof DriverError)) return error;
+  const driver = plainRefusal(error);
+  const text = `the CUDA driver does not list its devices: ${describeRefusal(driver)}`;
+  return new RegistryError("UNAVAILABLE", text, { driver, cause: error });
+}
+
+/** What a register is answered when finding the device, or opening the handle, rejected with `error`. */
 export function openFailed(name: string, error: unknown): RegistryError {
   if (error instanceof DriverError) {
     const driver = plainRefusal(error);
@@ -38,10 +46,7 @@ export function openFailed(name: string, error: unknown): RegistryError {
   if (error instanceof RegistryError) {
     const { code, driver } = error;
     if (code === "INVALID_ARGUMENT") return invalidArguments(name, error.message, driver);
-    return new RegistryError(code, registerFailed(name, error.message), {
-      ...(driver && { driver }),
-      cause: error,
-    });
+    return new RegistryError(code, registerFailed(name, error.message), { driver, cause: error });
   }
   return registerFault(name, error);
 }
@@ -78,7 +83,7 @@ export function closeFailed(cause: unknown): RegistryError {
   const driver = refusalBehind(cause);
   const text = cause instanceof RegistryError ? cause.message : driver && describeRefusal(driver);
   return new RegistryError("INTERNAL", `failed to close CUDA IPC handle: ${text ?? internalErrorText}`, {
-    ...(driver && { driver }),
+    driver,
     cause,
   });
 }
@@ -87,7 +92,7 @@ export function closeFailed(cause: unknown): RegistryError {
 export function undoFailed(name: string, reason: RegistryError, failure: RegistryError): RegistryError {
   const why = `${failure.message}; unregister the region to try again`;
   return new RegistryError("INTERNAL", registerFailed(name, why), {
-    ...(failure.driver && { driver: failure.driver }),
+    driver: failure.driver,
     cause: new AggregateError([reason, failure.cause], "a register that failed and could not be undone"),
   });
 }
@@ -98,7 +103,7 @@ export function copyFailed(name: string, cause: unknown): RegistryError {
   const driver = refusalBehind(cause);
   const text = `failed to copy the memory of shared memory region ${quoteRegionName(name)}: `;
   return new RegistryError("INTERNAL", text + (driver ? describeRefusal(driver) : internalErrorText), {
-    ...(driver && { driver }),
+    driver,
     cause,
   });
 }

@@ -115,7 +115,9 @@ export class RegionLifecycle {
   }
 
   async #ordinalOf(deviceId: bigint): Promise<number> {
-    const devices = await this.#driver.devices();
+    const devices = await this.#driver.devices().catch((error: unknown) => {
+      throw refusals.devicesFailed(error);
+    });
     const device = devices.find(({ ordinal }) => BigInt(ordinal) === deviceId);
     if (device === undefined) throw refusals.unknownDevice(deviceId, devices);
     return device.ordinal;

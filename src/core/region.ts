@@ -47,6 +47,12 @@ export interface RegionStatus {
   readonly pins: number;
 }
 
+/** Part of a region, in bytes from its start. */
+export interface RegionWindow {
+  readonly offset: bigint;
+  readonly byteSize: bigint;
+}
+
 /** A consumer's hold on a window of a region: until it is released, the memory stays mapped. */
 export interface RegionPin extends Disposable {
   readonly region: RegionStatus;

@@ -3,12 +3,13 @@ import type { CudaDriver } from "./driver.js";
 import type { RegistryError } from "./errors.js";
 import { forEachBounded } from "./for-each-bounded.js";
 import { MappingPool } from "./mapping-pool.js";
-import { assertWithin, Pin, type RegionWindow } from "./pin.js";
+import { assertWithin, Pin } from "./pin.js";
 import * as refusals from "./refusals.js";
 import type {
   CallContext,
   RegionPin,
   RegionStatus,
+  RegionWindow,
   RegisterRequest,
   RegistryChange,
   RegistryObserver,
@@ -17,8 +18,6 @@ import { RegionLifecycle } from "./region-lifecycle.js";
 import { compareRegionNames, quoteRegionName, regionNameProblem } from "./region-name.js";
 import { RegionTable } from "./region-table.js";
 import { type Origin, Registration } from "./registration.js";
-
-export type { RegionWindow } from "./pin.js";
 
 export interface RegistryOptions {
   readonly driver: CudaDriver;

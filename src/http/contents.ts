@@ -1,8 +1,7 @@
 import { internalErrorText, RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
-import type { RegionPin } from "../core/region.js";
+import type { RegionPin, RegionWindow } from "../core/region.js";
 import { assertRegionName } from "../core/region-name.js";
-import type { RegionWindow } from "../core/registry.js";
 import { answerEmpty } from "./answers.js";
 import { callContext } from "./call-context.js";
 import type { Exchange } from "./exchange.js";

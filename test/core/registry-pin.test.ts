@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RegionWindow } from "../../src/core/registry.js";
+import type { RegionWindow } from "../../src/core/region.js";
 import { createDeferred } from "../helpers/deferred.js";
 import { driverError } from "../helpers/fake-driver.js";
 import {

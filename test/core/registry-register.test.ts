@@ -140,11 +140,13 @@ test("byte_size may be the whole allocation", async () => {
 });
 
 test("10,000 refused registers leave no mapping open", async () => {
+  let refused = 0;
   const { driver, registry, names } = createHarness();
   const { handle } = driver.allocate(64);
   for (let i = 0; i < 10_000; i++) {
-    await rejection(registry.register(request(`r${i % 7}`, handle, { byteSize: 65n }), context));
+    await registry.register(request(`r${i % 7}`, handle, { byteSize: 65n }), context).catch(() => refused++);
   }
+  expect(refused).toBe(10_000);
   expect([driver.opens, driver.closes, registry.mappings]).toEqual([10_000, 10_000, 0]);
   expect(names()).toEqual([]);
 });
@@ -189,6 +191,17 @@ test("without a usable driver a register is UNAVAILABLE with the driver's reason
     "UNAVAILABLE",
     "failed to register shared memory region 'r': libcuda.so.1 was not found",
   );
+});
+
+test("a driver that refuses to list its devices is no fault of the client", async () => {
+  const { driver, registry } = createHarness();
+  driver.devicesError = driverError(2, "CUDA_ERROR_OUT_OF_MEMORY", "cuDeviceGetName");
+  const error = await expectRejection(
+    registry.register(request("r", driver.allocate(64).handle), context),
+    "UNAVAILABLE",
+    "failed to register shared memory region 'r': the CUDA driver does not list its devices: CUDA_ERROR_OUT_OF_MEMORY (2): hint for 2",
+  );
+  expect(error.driver?.cudaCode).toBe(2);
 });
 
 test("a fault that only a new process mends makes a register UNAVAILABLE", async () => {

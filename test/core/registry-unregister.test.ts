@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RegistryError } from "../../src/core/errors.js";
 import { createDeferred } from "../helpers/deferred.js";
 import { driverError } from "../helpers/fake-driver.js";
 import {
@@ -156,6 +157,26 @@ test.each([700, 719, 999])("after the sticky fault %d no close is tried again", 
   driver.beforeClose = undefined;
   await expectRejection(registry.unregister("r", context), "INTERNAL", text);
   expect([driver.closeCalls, registry.status("r").state]).toEqual([1, "close_failed"]);
+});
+
+test("a driver that says that it is lost is quoted, and not asked again", async () => {
+  const { driver, registry } = createHarness();
+  await registry.register(request("r", driver.allocate(64).handle), context);
+  const refused = { cudaError: "CUDA_ERROR_ILLEGAL_ADDRESS", cudaCode: 700, hint: "restart" };
+  driver.beforeClose = () => {
+    throw new RegistryError("UNAVAILABLE", "the driver no longer works: restart the service", {
+      driver: refused,
+    });
+  };
+  for (let i = 0; i < 2; i++) {
+    const error = await expectRejection(
+      registry.unregister("r", context),
+      "INTERNAL",
+      "failed to close CUDA IPC handle: the driver no longer works: restart the service",
+    );
+    expect(error.driver).toEqual(refused);
+  }
+  expect(driver.closeCalls).toBe(1);
 });
 
 test("a sticky fault met by one region stops the retries of the others", async () => {
