@@ -6,7 +6,7 @@ import { driverOptions } from "../config.js";
 import { DriverError } from "../core/driver.js";
 import { RegistryError } from "../core/errors.js";
 import type { IpcMemHandle } from "../core/handle.js";
-import { createCudaDriver } from "../native/driver-selection.js";
+import { createCudaDriver, type SelectedDriver } from "../native/driver-selection.js";
 import { allocationShellHelp, runAllocationShell } from "./allocation-shell.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 import { fill, fillPattern } from "./fill.js";
@@ -68,6 +68,7 @@ ${allocationShellHelp}${optionsHelp(options)}`,
     });
     driver.start();
     try {
+      await assertDevice(driver, values.device);
       await using allocation = await driver.allocate(values.device, BigInt(values.bytes));
       if (values.fill !== null) await fill(allocation, allocation.byteSize, values.fill);
       io.stdout.write(registerBody(await allocation.exportHandle(), allocation));
@@ -89,6 +90,14 @@ ${allocationShellHelp}${optionsHelp(options)}`,
     return { code: 0 };
   },
 };
+
+/** Throws NOT_FOUND, naming the devices there are. */
+async function assertDevice(driver: SelectedDriver, ordinal: number): Promise<void> {
+  const devices = await driver.devices();
+  if (devices.some((device) => device.ordinal === ordinal)) return;
+  const known = devices.map((device) => `${device.ordinal} (${device.name})`).join(", ");
+  throw new RegistryError("NOT_FOUND", `there is no device ${ordinal}; the devices: ${known}`);
+}
 
 function registerBody(
   handle: IpcMemHandle,

@@ -41,7 +41,7 @@ test("more memory than there is ends with code 1 and CUDA's word for it", async 
 test("a device that is not there ends with code 1 and says so", async () => {
   const { code, lines, errorText } = await runCommand([...allocate, "--device=99"]);
   expect({ code, lines }).toEqual({ code: 1, lines: [] });
-  expect(errorText).toMatch(/^cudashm: cannot allocate: .*\n/m);
+  expect(errorText).toMatch(/^cudashm: cannot allocate: there is no device 99; the devices: 0 \(.+\)\n$/);
 });
 
 test("--interactive reads, writes and frees, and answers a mistake with what was expected", async () => {

@@ -17,6 +17,7 @@ export function inferenceClient(address: string) {
     includeDirs: [protoFolder],
     keepCase: true,
     longs: String,
+    defaults: true,
   });
   const { inference } = loadPackageDefinition(definition) as unknown as {
     inference: {
