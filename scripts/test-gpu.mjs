@@ -21,7 +21,6 @@ if (missing !== null) {
 async function whyNoGpu() {
   const driver = createCudaDriver({ preference: "cuda", contextLingerMs: 0 });
   try {
-    await driver.start();
     const devices = await driver.devices();
     for (const { ordinal, name, uuid, totalBytes } of devices) {
       process.stdout.write(`device ${ordinal}: ${name}, ${uuid}, ${totalBytes} bytes\n`);
@@ -29,8 +28,6 @@ async function whyNoGpu() {
     return devices.length > 0 ? null : "the driver lists no device";
   } catch (error) {
     return error.message;
-  } finally {
-    await driver.close();
   }
 }
 
