@@ -75,15 +75,13 @@ export class RegionRegistry implements AsyncDisposable {
   async register(request: RegisterRequest, context: CallContext): Promise<RegionStatus> {
     const origin = { context, startedAt: performance.now() };
     const { name, byteSize } = request;
-    const { signal } = context;
-    if (signal?.aborted) throw this.#abortError(signal);
     const problem = regionNameProblem(name);
     if (problem !== null) throw refusals.invalidArguments(name, problem);
     for (let holder = this.#table.get(name); holder !== undefined; holder = this.#table.get(name)) {
       if (this.#refusing) break;
       if (!holder.isRollingBack) throw refusals.alreadyInManager(name);
-      await untilDoneOrAborted(holder.settled, signal);
-      if (signal?.aborted) throw this.#abortError(signal);
+      await untilDoneOrAborted(holder.settled, context.signal);
+      if (context.signal?.aborted) throw this.#abortError(context.signal);
     }
     if (this.#refusing) throw refusals.exiting();
     if (byteSize < 1n) throw refusals.invalidArguments(name, "byte_size must be at least 1");
@@ -93,6 +91,9 @@ export class RegionRegistry implements AsyncDisposable {
         `byte_size ${byteSize} is over ${maxByteSize}, the most there can be`,
       );
     }
+    // Asked for no sooner: making a signal costs a face as much as all of the above.
+    const { signal } = context;
+    if (signal?.aborted) throw this.#abortError(signal);
     const registration = new Registration(request, ++this.#generation, context);
     this.#table.reserve(registration);
     return new Promise((resolve, reject) => {
