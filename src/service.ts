@@ -1,9 +1,9 @@
 import type { Config } from "./config.js";
-import type { CudaDriver } from "./core/driver.js";
 import { exitingText, RegistryError } from "./core/errors.js";
-import type { FaceContext, Readiness } from "./core/face-context.js";
+import type { FaceContext } from "./core/face-context.js";
 import { RegionRegistry } from "./core/registry.js";
 import { createRequestIds } from "./core/request-ids.js";
+import { DriverWatch } from "./driver-watch.js";
 import { type Address, type Faces, listen } from "./faces.js";
 import { type Log, logChange, logFault } from "./log.js";
 import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
@@ -44,7 +44,9 @@ export async function startService(config: Config, { log }: { readonly log: Log 
     contextLingerMs: config.contextLingerSecs * 1000,
     warn: (text) => log.warn(text),
   });
-  driver.start();
+  const watch = new DriverWatch(driver, log);
+  // The first look is what starts the driver.
+  watch.readiness();
   const registry = new RegionRegistry({
     driver,
     observers: [(change) => logChange(log, change)],
@@ -55,8 +57,8 @@ export async function startService(config: Config, { log }: { readonly log: Log 
   const context: FaceContext = {
     registry,
     info: { name: config.id, version: packageVersion(), extensions: ["cuda_shared_memory"] },
-    readiness: () => (shutdown.signal.aborted ? "exiting" : driverReadiness(driver)),
-    cudaDriver: () => describeDriver(driver),
+    readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
+    cudaDriver: () => watch.describe(),
     allowClientShm: config.allowClientShm,
     shutdown: shutdown.signal,
     nextRequestId: createRequestIds(),
@@ -65,7 +67,6 @@ export async function startService(config: Config, { log }: { readonly log: Log 
 
   const faces = await listen(config, context);
   for (const face of faces) log.info(`Started ${face.title} at ${face.where}`);
-  void announceDriver(log, driver);
 
   const stop = once(() => {
     log.info("stopping");
@@ -135,33 +136,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-function driverReadiness(driver: CudaDriver): Readiness {
-  if (driver.health.state === "usable") return "ready";
-  // Asking for the devices makes a lost driver look again; it limits by itself how often.
-  driver.devices().catch(() => {});
-  return "not_ready";
-}
-
-function describeDriver(driver: CudaDriver): string {
-  if (driver.kind !== null) return driver.kind;
-  return driver.health.state === "unusable" ? `unavailable: ${driver.health.reason}` : "starting";
-}
-
 function describeCall(call: ReturnType<SelectedDriver["runningCalls"]>[number]): string {
   const where = call.deviceId === null ? "" : ` on device ${call.deviceId}`;
   return `the driver's answer to ${call.what}${where}, for ${Math.round(call.runningMs)} ms`;
-}
-
-async function announceDriver(log: Log, driver: SelectedDriver): Promise<void> {
-  try {
-    const devices = await driver.devices();
-    const { libraryPath, driverVersion } = driver.description ?? {};
-    log.info(
-      { driver: driver.kind, libraryPath, driverVersion, devices: devices.length },
-      "CUDA driver is usable",
-    );
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ reason }, "no usable CUDA driver: every register is refused until there is one");
-  }
 }

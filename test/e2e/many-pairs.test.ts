@@ -10,7 +10,7 @@ const clients = 16;
 
 test.skipIf(testDriver !== "emulated")(
   "10,000 register and unregister pairs leave opens equal to closes, and memory, files and mappings as they were",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     using log = callLog();
     await using service = await startService(["--log-info=false"], log.variables);
