@@ -26,8 +26,8 @@ export class GrpcCallContext implements CallContext, OpenCall {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#call.cancelled) this.abort(this.#whyCancelled());
-      else this.#call.on("cancelled", () => this.abort(this.#whyCancelled()));
+      if (this.#call.cancelled) this.#cancel();
+      else this.#call.on("cancelled", () => this.#cancel());
       this.#openCalls.add(this);
     }
     return this.#controller.signal;
@@ -37,7 +37,7 @@ export class GrpcCallContext implements CallContext, OpenCall {
     this.#controller?.abort(reason);
   }
 
-  /** The call was answered: nothing aborts it from now on. grpc-js reports answered calls as cancelled too. */
+  /** The call was answered: nothing aborts it from now on. */
   finish(): void {
     if (this.#controller === undefined) return;
     this.#controller = undefined;
@@ -50,9 +50,14 @@ export class GrpcCallContext implements CallContext, OpenCall {
     return trailers;
   }
 
-  #whyCancelled(): RegistryError {
-    return Date.now() >= Number(this.#call.getDeadline())
-      ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
-      : new RegistryError("CANCELLED", "the client cancelled the call");
+  #cancel(): void {
+    // Also told of calls that were answered; making an error for each of those would cost more than the call.
+    if (this.#controller === undefined) return;
+    const tooLate = Date.now() >= Number(this.#call.getDeadline());
+    this.abort(
+      tooLate
+        ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
+        : new RegistryError("CANCELLED", "the client cancelled the call"),
+    );
   }
 }

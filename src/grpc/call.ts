@@ -45,8 +45,8 @@ async function answer<Request>(
     response = await method.handle(request, call);
   } catch (thrown) {
     const error = request === undefined ? undecodable(thrown, method.refuse) : thrown;
-    if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
     callback(statusOfError(error), null, call.trailers());
+    if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
     return;
   } finally {
     call.finish();

@@ -1,5 +1,6 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import { describe, expect, test } from "vitest";
+import { Client, compressionAlgorithms, credentials, status } from "@grpc/grpc-js";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { addressOf, createCaller, createRawCaller, createTestFace, startServer } from "./harness.js";
 
 async function start() {
@@ -161,6 +162,26 @@ test("a request may be as large as the limit, and not a byte larger", async () =
     code: "RESOURCE_EXHAUSTED",
   });
   expect(await raw("CudaSharedMemoryStatus", new Uint8Array())).toMatchObject({ code: "OK" });
+});
+
+test("a client may compress its requests, but not beyond the limit", async () => {
+  const face = createTestFace();
+  const server = await startServer(face);
+  const client = new Client(addressOf(server), credentials.createInsecure(), {
+    "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
+  });
+  onTestFinished(() => client.close());
+  const asIs = (bytes: Buffer) => bytes;
+  const register = (bytes: Uint8Array) =>
+    new Promise((resolve) => {
+      const path = "/inference.GRPCInferenceService/CudaSharedMemoryRegister";
+      client.makeUnaryRequest(path, asIs, asIs, Buffer.from(bytes), (error) =>
+        resolve(error?.code ?? status.OK),
+      );
+    });
+  expect(await register(registerNamed(Buffer.from("r"), face.goodRegister.raw_handle))).toBe(status.OK);
+  expect(await register(named(new Uint8Array(10_000_000)))).toBe(status.RESOURCE_EXHAUSTED);
+  expect(face.registry.statuses()).toMatchObject([{ name: "r" }]);
 });
 
 test("calls that this service does not have are unimplemented", async () => {
