@@ -11,7 +11,7 @@ for (const [value, character] of [
 }
 
 /** Characters of the alphabet that 64 bytes take; the four bits over are ignored. */
-export const handleBase64Characters = 86;
+const handleBase64Characters = 86;
 
 /**
  * The 64 bytes of a handle in base64, or null unless `text` has exactly 86 characters of the alphabet. Every

@@ -3,10 +3,13 @@ import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { clientGone } from "./errors.js";
 
+const isUnfinished = (answer: ServerResponse) => !answer.writableFinished && !answer.destroyed;
+
 /** One client's connection: what is being answered on it, and whether the client is still there. */
 export class HttpConnection {
   readonly #socket: Duplex;
-  #answering: ServerResponse | undefined;
+  /** In the order of their requests; more than one where the client does not wait for answers. */
+  #answers: ServerResponse[] = [];
   #abort: AbortController | undefined;
   #gone = false;
 
@@ -20,13 +23,13 @@ export class HttpConnection {
 
   /** A request begins: `outgoing` is its answer. */
   begin(outgoing: ServerResponse): void {
-    this.#answering = outgoing;
+    this.#answers = this.#answers.filter(isUnfinished);
+    this.#answers.push(outgoing);
   }
 
   /** True if bytes written now would fall into the middle of an answer. */
   get isMidAnswer(): boolean {
-    const answering = this.#answering;
-    return answering?.headersSent === true && !answering.writableFinished;
+    return this.#answers.some((answer) => answer.headersSent && isUnfinished(answer));
   }
 
   /**
@@ -48,14 +51,14 @@ export class HttpConnection {
     return abort.signal;
   }
 
-  /** Closes the connection after the answer on its way, or at once if there is none. */
+  /** Closes the connection after the answers on their way, or at once if there are none. */
   closeWhenIdle(): void {
-    const answering = this.#answering;
-    if (answering === undefined || answering.writableFinished || answering.destroyed) {
+    const last = this.#answers.filter(isUnfinished).at(-1);
+    if (last === undefined) {
       this.#socket.destroy();
       return;
     }
-    if (!answering.headersSent) answering.shouldKeepAlive = false;
-    answering.once("close", () => this.#socket.destroy());
+    if (!last.headersSent) last.shouldKeepAlive = false;
+    last.once("close", () => this.#socket.destroy());
   }
 }

@@ -61,6 +61,11 @@ describe("what the HTTP parser refuses", () => {
     expect(await connection.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 200 OK/);
     connection.send("nonsense\r\n\r\n");
     expect(await connection.untilClosed()).not.toContain("malformed");
+    const pipelined = await face.open();
+    pipelined.send("GET /v1/regions/big/contents HTTP/1.1\r\n\r\nGET /v2 HTTP/1.1\r\n\r\n");
+    expect(await pipelined.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 200 OK/);
+    pipelined.send("nonsense\r\n\r\n");
+    expect(await pipelined.untilClosed()).not.toContain("malformed");
     expect(face.registry.status("big").pins).toBe(0);
     expect(face.faults).toEqual([]);
   });
@@ -183,6 +188,29 @@ describe("closing the server", () => {
     expect(await connection.untilClosed()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is);
     await closing;
     expect(face.names()).toEqual(["r"]);
+  });
+
+  it("lets every answer end that a client asked for without waiting", async () => {
+    await using face = await Face.start();
+    const opens: (() => void)[] = [];
+    const both = createDeferred();
+    face.driver.beforeOpen = () =>
+      new Promise<void>((resolve) => {
+        opens.push(resolve);
+        if (opens.length === 2) both.resolve();
+      });
+    const connection = await face.open();
+    for (const name of ["a", "b"]) {
+      const body = registerBody(face.driver.allocate(64), 64);
+      const target = `/v2/cudasharedmemory/region/${name}/register`;
+      connection.send(`POST ${target} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    }
+    await both.promise;
+    const closing = face.server.close(never);
+    for (const finish of opens) finish();
+    expect((await connection.untilClosed()).match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+    await closing;
+    expect(face.names()).toEqual(["a", "b"]);
   });
 
   it("cuts what is still open at the deadline", async () => {
