@@ -69,8 +69,7 @@ export function createHttpFaceClient(port: number): FaceClient {
 
   async function call(method: string, path: string, body?: string): Promise<Outcome> {
     const { status: code, text } = await exchange(port, method, path, body);
-    if (code !== 200) return { code: codeOfHttp(code, text), text: errorText(text), regions: [] };
-    return { code: "OK", text: "", regions: text === "" ? [] : listedRegions(text) };
+    return httpOutcome(code, text);
   }
 
   return {
@@ -91,6 +90,12 @@ export function createHttpFaceClient(port: number): FaceClient {
     metadata: async () => JSON.parse((await exchange(port, "GET", "/v2")).text),
     close: () => {},
   };
+}
+
+/** What an HTTP answer comes to. */
+export function httpOutcome(code: number, text: string): Outcome {
+  if (code !== 200) return { code: codeOfHttp(code, text), text: errorText(text), regions: [] };
+  return { code: "OK", text: "", regions: text === "" ? [] : listedRegions(text) };
 }
 
 function exchange(
@@ -137,6 +142,22 @@ function listedRegions(body: string): ListedRegion[] {
   }));
 }
 
+/** What a message answered over gRPC comes to; its 64-bit numbers must be digits. */
+export function grpcOutcome(answer: Answer): Outcome {
+  const regions = Object.values((answer.regions ?? {}) as Record<string, Record<string, string>>);
+  return {
+    code: "OK",
+    text: "",
+    regions: regions
+      .map((listed) => ({
+        name: String(listed.name),
+        deviceId: String(listed.device_id),
+        byteSize: String(listed.byte_size),
+      }))
+      .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
+  };
+}
+
 type UnaryCall = (request: object, callback: (error: ServiceError | null, answer: Answer) => void) => void;
 type Answer = Record<string, unknown>;
 
@@ -162,18 +183,7 @@ export function createGrpcFaceClient(port: number): FaceClient {
     if (error !== null) {
       return { code: status[error.code] as ParityCode, text: error.details, regions: [] };
     }
-    const regions = Object.values((answer.regions ?? {}) as Record<string, Record<string, string>>);
-    return {
-      code: "OK",
-      text: "",
-      regions: regions
-        .map((listed) => ({
-          name: String(listed.name),
-          deviceId: String(listed.device_id),
-          byteSize: String(listed.byte_size),
-        }))
-        .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))),
-    };
+    return grpcOutcome(answer);
   }
 
   return {
