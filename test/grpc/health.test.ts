@@ -101,9 +101,12 @@ test("nothing looks at readiness once the last watcher left", async () => {
     seen = resolve;
   });
   watcher.cancel();
-  await vi.waitFor(async () => {
-    looks = 0;
-    for (let i = 0; i < 10; i++) await call("List");
-    expect(looks).toBe(10 * 2);
-  });
+  await vi.waitFor(
+    async () => {
+      looks = 0;
+      for (let i = 0; i < 10; i++) await call("List");
+      expect(looks).toBe(10 * 2);
+    },
+    { timeout: 10_000, interval: 5 },
+  );
 });
