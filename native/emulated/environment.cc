@@ -13,6 +13,7 @@ namespace cudashm::emulated {
 namespace {
 
 constexpr std::string_view prefix = "CUDASHM_EMULATED_";
+constexpr const char* hide = "HIDE";
 constexpr int most_devices = 16;
 constexpr uint64_t most_memory = uint64_t{1} << 46;
 constexpr uint64_t longest_delay_ms = 24ULL * 60 * 60 * 1000;
@@ -37,7 +38,7 @@ std::vector<std::string_view> split(std::string_view list) {
 
 class Reader {
  public:
-  explicit Reader(Environment& environment) : environment_(environment) {}
+  explicit Reader(std::vector<std::string>& problems) : problems_(problems) {}
 
   void number(const char* name, uint64_t least, uint64_t most, auto& target) {
     const auto value = get(name);
@@ -107,7 +108,7 @@ class Reader {
       if (!known) {
         std::string all;
         for (const std::string_view candidate : known_) all.append(all.empty() ? "" : ", ").append(candidate);
-        environment_.problems.push_back(std::string(prefix) + std::string(name) +
+        problems_.push_back(std::string(prefix) + std::string(name) +
                                         " is no variable of the emulated driver; those are " + std::string(prefix) +
                                         "{" + all + "}");
       }
@@ -124,12 +125,12 @@ class Reader {
   }
 
   void problem(const char* name, std::string_view value, const std::string& expected) {
-    environment_.problems.push_back(std::string(prefix) + name + ": '" + std::string(value) +
+    problems_.push_back(std::string(prefix) + name + ": '" + std::string(value) +
                                     "' cannot be used; expected " + expected);
   }
 
-  Environment& environment_;
-  std::vector<std::string_view> known_;
+  std::vector<std::string>& problems_;
+  std::vector<std::string_view> known_{hide};
 };
 
 /** Like NVIDIA's driver: indices or the start of a UUID, and the first entry that names no device ends the list. */
@@ -155,14 +156,15 @@ std::vector<int> visible_devices(const Environment& environment) {
 
 Environment read_environment() {
   Environment environment;
-  Reader reader(environment);
+  Reader reader(environment.problems);
   reader.number("DEVICE_COUNT", 0, most_devices, environment.device_count);
   reader.number("MEMORY_BYTES", 1, most_memory, environment.memory_bytes);
   reader.number("DRIVER_VERSION", 2000, 99990, environment.driver_version);
   reader.text("UUID_SEED", environment.uuid_seed);
   reader.injections("FAULTS", 1, largest_result, environment.faults);
   reader.injections("DELAYS", 1, longest_delay_ms, environment.delays);
-  reader.hidden("HIDE", environment.hidden);
+  environment.problems.insert(environment.problems.end(), hidden_functions().problems.begin(),
+                              hidden_functions().problems.end());
   reader.flag("NO_IPC", environment.no_ipc);
   reader.flag("NO_PEER", environment.no_peer);
   reader.flag("OLD_REOPEN", environment.old_reopen);
@@ -177,6 +179,15 @@ Environment read_environment() {
 const Environment& environment() {
   // Never destroyed: threads may still be inside a call while the process exits.
   static const Environment& instance = *new Environment(read_environment());
+  return instance;
+}
+
+const HiddenFunctions& hidden_functions() {
+  static const HiddenFunctions& instance = []() -> const HiddenFunctions& {
+    auto& functions = *new HiddenFunctions;
+    Reader(functions.problems).hidden(hide, functions.hidden);
+    return functions;
+  }();
   return instance;
 }
 

@@ -28,7 +28,6 @@ struct Environment {
   std::string uuid_seed = "cudashm";
   std::vector<Injection<CUresult>> faults;
   std::vector<Injection<std::chrono::milliseconds>> delays;
-  std::array<bool, function_count> hidden{};
   bool no_ipc = false;
   bool no_peer = false;
   bool old_reopen = false;
@@ -40,5 +39,13 @@ struct Environment {
 };
 
 const Environment& environment();
+
+/** What CUDASHM_EMULATED_HIDE names. Read when the library is loaded, because dlsym may be called from then on. */
+struct HiddenFunctions {
+  std::array<bool, function_count> hidden{};
+  std::vector<std::string> problems;
+};
+
+const HiddenFunctions& hidden_functions();
 
 }  // namespace cudashm::emulated

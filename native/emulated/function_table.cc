@@ -35,7 +35,7 @@ ProcAddress find_proc_address(std::string_view asked, int version) {
   bool too_new = false;
   for (unsigned index = 0; index < function_count; ++index) {
     const Row& row = rows[index];
-    if (row.asked != asked || environment().hidden[index] || row.version > environment().driver_version) continue;
+    if (row.asked != asked || hidden_functions().hidden[index] || row.version > environment().driver_version) continue;
     if (row.version > version) {
       too_new = true;
     } else if (best == nullptr || row.version > best->version) {

@@ -56,7 +56,7 @@ __attribute__((constructor)) void hide_symbols() {
   const SymbolTable table = own_symbols();
   for (uint32_t index = 0; index < table.count; ++index) {
     const auto function = find_function(table.names + table.symbols[index].st_name);
-    if (function && environment().hidden[static_cast<unsigned>(*function)]) strike(table.symbols[index]);
+    if (function && hidden_functions().hidden[static_cast<unsigned>(*function)]) strike(table.symbols[index]);
   }
 }
 

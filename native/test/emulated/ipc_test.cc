@@ -189,7 +189,7 @@ TEST("Shared memory has no name that could be left behind, only a descriptor in 
   const CUipcMemHandle handle = exporter.share(64, "text");
   use_device();
   open(handle);
-  for (const std::string process : {std::string("self"), std::to_string(exporter.pid())}) {
+  for (const std::string& process : {std::string("self"), std::to_string(exporter.pid())}) {
     std::ifstream maps("/proc/" + process + "/maps");
     int views = 0;
     for (std::string line; std::getline(maps, line);) {

@@ -117,9 +117,12 @@ TEST("An allocation without a context, or without file descriptors, is refused w
   CHECK_OK(cu().cuInit(0));
   CHECK_EQUAL(cu().cuMemAlloc_v2(&pointer, 64), CUDA_ERROR_INVALID_CONTEXT);
   use_device();
-  const rlimit none{0, 1024};
+  rlimit files{};
+  CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
+  const rlimit none{0, files.rlim_max};
   CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
   CHECK_EQUAL(cu().cuMemAlloc_v2(&pointer, 64), CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
   CHECK(std::strstr(cu().cudashm_emulated_reason(), "ulimit -n") != nullptr);
   size_t free_bytes = 0;
   size_t total_bytes = 0;
