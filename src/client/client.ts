@@ -7,16 +7,16 @@ export interface CudaSharedMemoryClientOptions {
   /** Where the service's HTTP face is, such as `http://127.0.0.1:8000`. A path is kept, so a proxy may add one. */
   readonly baseUrl: string | URL;
   /** Used in place of the global `fetch`. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** Sent with every request, such as `{ authorization: "Bearer ..." }`. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Once aborted, every call under way and to come is given up. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface CallOptions {
   /** Gives the call up: CANCELLED, or DEADLINE_EXCEEDED for an `AbortSignal.timeout`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** GPU memory to be registered under a name. */
@@ -32,9 +32,9 @@ export interface RegionRegistration {
 /** Part of a region. */
 export interface RegionWindow {
   /** In bytes from the start of the region; 0 if left out. */
-  readonly offset?: bigint | number;
+  readonly offset?: bigint | number | undefined;
   /** To the end of the region if left out. */
-  readonly byteSize?: bigint | number;
+  readonly byteSize?: bigint | number | undefined;
 }
 
 export interface ServiceMetadata {

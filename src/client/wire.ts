@@ -35,19 +35,24 @@ function encodeBase64(bytes: Uint8Array): string {
   return btoa(characters);
 }
 
-const stringOrDigits = /"(?:[^"\\]|\\.)*"|\d+/g;
+const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const digits = /^\d+$/;
 
 /** The regions in a status answer. Throws if it is not one. */
 export function decodeStatuses(json: string): RegionStatus[] {
-  // JSON.parse would round sizes above 2^53, so it is given every number as a string of its digits.
-  const exact = json.replace(stringOrDigits, (token) => (token.startsWith('"') ? token : `"${token}"`));
+  // JSON.parse would round sizes above 2^53, so it is given every number as a string.
+  const exact = json.replace(stringOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`));
   return (JSON.parse(exact) as unknown[]).map(decodeStatus);
 }
 
 function decodeStatus(value: unknown): RegionStatus {
   const { name, device_id: deviceId, byte_size: byteSize } = value as Readonly<Record<string, unknown>>;
-  if (typeof name !== "string" || typeof deviceId !== "string" || typeof byteSize !== "string") {
+  if (typeof name !== "string" || !isDigits(deviceId) || !isDigits(byteSize)) {
     throw new TypeError("a region without a name, a device_id or a byte_size");
   }
   return { name, deviceId: Number(deviceId), byteSize: BigInt(byteSize) };
+}
+
+function isDigits(value: unknown): value is string {
+  return typeof value === "string" && digits.test(value);
 }
