@@ -68,7 +68,7 @@ export class RegionTable {
   /** Counts a pin that came (1) or went (-1). */
   countPin(registration: Registration, by: 1 | -1): void {
     registration.pins += by;
-    this.#list.update(registration);
+    this.#list.replace(registration.status);
   }
 
   /**
@@ -107,8 +107,10 @@ export class RegionTable {
     const wasVisible = registration.state !== "registering";
     registration.enter(state, status);
     if (state === "gone") this.#byName.delete(registration.name);
-    else if (!wasVisible) this.#list.add(registration);
-    this.#list.update(registration);
+    if (state !== "gone") {
+      if (wasVisible) this.#list.replace(registration.status);
+      else this.#list.add(registration.status);
+    } else if (wasVisible) this.#list.remove(registration.name);
   }
 
   #report(outcome: Outcome): Outcome {
