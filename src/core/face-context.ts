@@ -5,7 +5,7 @@ import type { RegionRegistry } from "./registry.js";
 export type Readiness = "ready" | "not_ready" | "exiting";
 
 /** What the service says of itself. */
-export interface ServiceInfo {
+interface ServiceInfo {
   readonly name: string;
   readonly version: string;
   readonly extensions: readonly string[];

@@ -19,7 +19,7 @@ export interface DriverExporter extends AsyncDisposable {
 }
 
 /** Imports that the driver carried out in this process. */
-export interface DriverCounts {
+interface DriverCounts {
   readonly opens: number;
   readonly closes: number;
 }
