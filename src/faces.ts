@@ -8,7 +8,7 @@ export interface Address {
 }
 
 /** One face of the registry, listening. */
-export interface Face {
+interface Face {
   readonly protocol: "http" | "grpc";
   /** What the start-up line calls it: scripts written for Triton look for that. */
   readonly title: string;

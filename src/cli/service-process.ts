@@ -26,7 +26,7 @@ export class ServiceProcess implements AsyncDisposable {
     this.#logRead = readOn(process, log);
   }
 
-  /** Resolves when both start-up lines were seen. Rejects with what it said if it ends before. */
+  /** Resolves when both start-up lines were seen, so `args` must leave both faces and the log on. Rejects with what it said if it ends before. */
   static async start(
     self: CommandIo["self"],
     args: readonly string[],

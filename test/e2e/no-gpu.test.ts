@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runCommand, startExporter, startService, testDriver } from "../helpers/cudashm.js";
+import { runCommand, startExporter, startService } from "../helpers/cudashm.js";
 import { region, request } from "../helpers/http.js";
 import { inferenceClient } from "../helpers/inference-client.js";
 
@@ -46,21 +46,18 @@ test("the same over gRPC", async () => {
   await client.call("CudaSharedMemoryUnregister", { name: "" });
 });
 
-test.skipIf(testDriver !== "emulated")(
-  "--driver auto serves on the emulated driver where there is no GPU, and warns about it",
-  async () => {
-    await using service = await startService(["--driver=auto"]);
-    await using exporter = await startExporter();
-    const registered = await request("POST", service.httpUrl + region("r", "register"), exporter.bodyLine);
-    expect(registered).toEqual({ status: 200, text: "" });
-    expect(JSON.parse((await request("GET", `${service.httpUrl}/v2`)).text)).toMatchObject({
-      cuda_driver: "emulated",
-    });
-    await service.stop();
-    const warnings = service.log.filter((line) => line.level === 40);
-    expect(warnings).toEqual([expect.objectContaining({ msg: expect.stringContaining("emulated") })]);
-  },
-);
+test("--driver auto serves on the emulated driver where there is no other, and warns about it", async () => {
+  await using service = await startService(["--driver=auto", "--driver-library=/nonexistent/libcuda.so.1"]);
+  await using exporter = await startExporter(["--driver=emulated"]);
+  const registered = await request("POST", service.httpUrl + region("r", "register"), exporter.bodyLine);
+  expect(registered).toEqual({ status: 200, text: "" });
+  expect(JSON.parse((await request("GET", `${service.httpUrl}/v2`)).text)).toMatchObject({
+    cuda_driver: "emulated",
+  });
+  await service.stop();
+  const warnings = service.log.filter((line) => line.level === 40);
+  expect(warnings).toEqual([expect.objectContaining({ msg: expect.stringContaining("emulated") })]);
+});
 
 test("--driver cuda refuses the emulated library", async () => {
   const folder = (await runCommand(["emulated-driver"])).lines[0];
