@@ -30,7 +30,11 @@
         "src/shared_library.cc",
         "src/to_js.cc"
       ],
-      "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_DISABLE_DEPRECATED"],
+      "defines": [
+        "NAPI_VERSION=8",
+        "NODE_ADDON_API_DISABLE_DEPRECATED",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"
+      ],
       "dependencies": ["<!(node -p \"require('node-addon-api').targets\"):node_addon_api_except_all"],
       "libraries": ["-ldl", "-pthread"],
       "ldflags": ["-Wl,-z,nodelete"]

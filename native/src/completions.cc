@@ -77,18 +77,25 @@ void Completions::Deliver(napi_env env, napi_value, void* completions, void*) {
   if (env != nullptr) static_cast<Completions*>(completions)->DeliverAll(env);
 }
 
+void Completions::Settle(Napi::Env env, Pending& pending, const ToJs& to_js) {
+  try {
+    const Napi::Value kept = pending.kept.IsEmpty() ? Napi::Value() : pending.kept.Value();
+    try {
+      pending.deferred.Resolve(to_js(env, kept));
+    } catch (const Napi::Error& error) {
+      pending.deferred.Reject(error.Value());
+    }
+  } catch (const Napi::Error&) {
+    // The worker thread is being terminated: no JavaScript value can be made any more, and nobody waits.
+  }
+}
+
 void Completions::DeliverAll(Napi::Env env) {
   for (Sink::Settled& settled : sink_->TakeAll()) {
     auto found = pending_.extract(settled.id);
     if (found.empty()) continue;
     const Napi::HandleScope scope(env);
-    Pending& pending = found.mapped();
-    const Napi::Value kept = pending.kept.IsEmpty() ? Napi::Value() : pending.kept.Value();
-    try {
-      pending.deferred.Resolve(settled.to_js(env, kept));
-    } catch (const Napi::Error& error) {
-      pending.deferred.Reject(error.Value());
-    }
+    Settle(env, found.mapped(), settled.to_js);
   }
   if (pending_.empty()) napi_unref_threadsafe_function(env, wake_up_);
 }

@@ -53,6 +53,7 @@ class Completions {
   };
 
   static void Deliver(napi_env env, napi_value callback, void* completions, void* data);
+  static void Settle(Napi::Env env, Pending& pending, const ToJs& to_js);
   void DeliverAll(Napi::Env env);
 
   napi_threadsafe_function wake_up_ = nullptr;

@@ -45,7 +45,13 @@ Napi::Function MemoryWrap::Define(Napi::Env env) {
 Napi::Value MemoryWrap::New(Napi::Env env, DeviceMemory::Ptr memory) {
   Environment& environment = Environment::Of(env);
   environment.new_memory = std::move(memory);
-  return environment.memory_class.New({});
+  try {
+    return environment.memory_class.New({});
+  } catch (...) {
+    // Nobody's constructor took it, and no later one may.
+    environment.new_memory = nullptr;
+    throw;
+  }
 }
 
 MemoryWrap::MemoryWrap(const Napi::CallbackInfo& info)
