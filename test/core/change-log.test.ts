@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { ChangeLog, type PendingChange } from "../../src/core/change-log.js";
 import type { RegistryChange, RegistryObserver } from "../../src/core/region.js";
 import { createDeferred } from "../helpers/deferred.js";
+import { untilIdle } from "../helpers/registry-harness.js";
 
 function pendingChange(
   name: string,
@@ -80,4 +81,39 @@ test("whoever waits for the next change wakes once it is visible", async () => {
   const woken = log.next().then(() => [...applied]);
   await log.commit(pendingChange("a", applied));
   expect(await woken).toEqual(["a"]);
+});
+
+test("a change that comes while an earlier one is told, after others were done, waits as well", async () => {
+  const gates = [createDeferred(), createDeferred(), createDeferred()];
+  const told: bigint[] = [];
+  const log = new ChangeLog([
+    ({ revision }) => {
+      told.push(revision);
+      return gates[Number(revision) - 1]?.promise;
+    },
+  ]);
+  const first = log.commit(pendingChange("a"));
+  const second = log.commit(pendingChange("b"));
+  gates[0]?.resolve();
+  await first;
+  await untilIdle();
+  const third = log.commit(pendingChange("c"));
+  await untilIdle();
+  expect(told).toEqual([1n, 2n]);
+  for (const gate of gates) gate.resolve();
+  await Promise.all([second, third]);
+  expect(told).toEqual([1n, 2n, 3n]);
+});
+
+test("a change made by an observer comes after the one that it is being told", async () => {
+  const applied: string[] = [];
+  const nested: unknown[] = [];
+  const log: ChangeLog = new ChangeLog([
+    ({ revision }) => {
+      if (revision === 1n) nested.push(log.commit(pendingChange("inner", applied)));
+    },
+  ]);
+  await log.commit(pendingChange("outer", applied));
+  await Promise.all(nested);
+  expect([applied, log.revision]).toEqual([["outer", "inner"], 2n]);
 });

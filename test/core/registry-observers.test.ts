@@ -208,3 +208,36 @@ test("the list of regions is the same array until something changes", async () =
   expect(registry.statuses()).not.toBe(before);
   expect(before.map(({ name }) => name)).toEqual(["r"]);
 });
+
+test("pins that come and go while a slow observer is told of an unregister are counted", async () => {
+  const gate = createDeferred();
+  const { driver, registry } = createHarness({
+    observers: [({ kind }) => (kind === "draining" ? gate.promise : undefined)],
+  });
+  await registry.register(request("r", driver.allocate(64).handle), context);
+  const pins = [registry.pin("r", null, context), registry.pin("r", null, context)];
+  const unregister = registry.unregister("r", context);
+  pins[0]?.release();
+  gate.resolve();
+  await unregister;
+  expect([registry.status("r").state, registry.status("r").pins]).toEqual(["draining", 1]);
+  expect(registry.statuses()).toEqual([registry.status("r")]);
+  pins[1]?.release();
+  await untilIdle();
+  expect([registry.mappings, registry.statuses()]).toEqual([0, []]);
+});
+
+test("a region whose last pin went while a slow observer was told of its unregister is closed", async () => {
+  const gate = createDeferred();
+  const { driver, registry, kinds } = createHarness({
+    observers: [({ kind }) => (kind === "draining" ? gate.promise : undefined)],
+  });
+  await registry.register(request("r", driver.allocate(64).handle), context);
+  const pin = registry.pin("r", null, context);
+  const unregister = registry.unregister("r", context);
+  pin.release();
+  gate.resolve();
+  await unregister;
+  await untilIdle();
+  expect([driver.closes, kinds()]).toEqual([1, ["registered r", "draining r", "unregistered r"]]);
+});

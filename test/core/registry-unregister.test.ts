@@ -253,6 +253,23 @@ test("unregister-all closes every region, the pending ones too, and leaves later
   expect([names(), registry.mappings]).toEqual([["later"], 1]);
 });
 
+test("unregister-all closes what is ready without waiting for any number of slow opens", async () => {
+  const { driver, registry, names } = createHarness();
+  const gate = createDeferred();
+  const ready = driver.allocate(100);
+  driver.beforeOpen = (_, handle) => (handle === ready.handle ? undefined : gate.promise);
+  const pending = Array.from({ length: 70 }, (_, i) =>
+    registry.register(request(`slow${i}`, driver.allocate(64).handle), context),
+  );
+  await registry.register(request("ready", ready.handle), context);
+  const all = registry.unregisterAll(context);
+  await untilIdle();
+  expect([driver.closes, names()]).toEqual([1, []]);
+  gate.resolve();
+  await Promise.all([all, ...pending]);
+  expect([driver.closes, registry.mappings]).toEqual([71, 0]);
+});
+
 test("unregister-all of nothing succeeds", async () => {
   const { registry } = createHarness();
   await registry.unregisterAll(context);
