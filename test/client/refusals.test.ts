@@ -7,7 +7,7 @@ import {
   type RegionRegistration,
 } from "../../src/client/index.js";
 import { regionNameProblem } from "../../src/core/region-name.js";
-import { startExporter, startService } from "../helpers/cudashm.js";
+import { startExporter, startService, testDriver } from "../helpers/cudashm.js";
 import { inferenceClient } from "../helpers/inference-client.js";
 
 let service: ServiceProcess;
@@ -70,15 +70,24 @@ describe("what the service refuses keeps its text, its code and the request's id
     await client.unregister("taken");
   });
 
-  test("the request's id is the one in the service's log", async () => {
-    await using logging = await startService();
-    const logged = createCudaSharedMemoryClient({ baseUrl: logging.httpUrl });
-    const refusal: unknown = await logged.register("r", { ...region, byteSize: 5001 }).catch((e) => e);
-    expect(await logging.stop()).toEqual({ code: 0, signal: null });
-    const line = logging.log.find((entry) => entry.region === "r");
-    expect(refusal).toMatchObject({ requestId: line?.requestId });
-    expect(line?.requestId).toBeTruthy();
-  });
+  test.skipIf(testDriver !== "emulated")(
+    "a fault of the service is INTERNAL, and its request's id finds the cause in the log",
+    async () => {
+      await using faulty = await startService([], { CUDASHM_EMULATED_FAULTS: "cuIpcCloseMemHandle@1=1" });
+      const { register, unregister } = createCudaSharedMemoryClient({ baseUrl: faulty.httpUrl });
+      await register("r", region);
+      const refusal: unknown = await unregister("r").catch((error) => error);
+      expect(refusal).toMatchObject({
+        code: "INTERNAL",
+        httpStatus: 500,
+        message: expect.stringMatching(/^failed to close CUDA IPC handle: CUDA_ERROR_INVALID_VALUE/),
+      });
+      await unregister("r");
+      expect(await faulty.stop()).toEqual({ code: 0, signal: null });
+      const fault = faulty.log.find((line) => line.msg === "request failed by a fault of the service");
+      expect(refusal).toMatchObject({ requestId: fault?.requestId });
+    },
+  );
 
   test("a service that serves no contents says how it would", async () => {
     await client.register("r", region);
@@ -116,8 +125,9 @@ describe("names that no URL carries are refused before anything is sent", () => 
 
   test.each([".", ".."])("%j is refused over gRPC for the same reason", async (name) => {
     using grpc = inferenceClient(service.grpcAddress);
-    await expect(grpc.call("CudaSharedMemoryUnregister", { name })).rejects.toMatchObject({
-      details: regionNameProblem(name),
+    const register = { name, raw_handle: Buffer.alloc(64), device_id: 0, byte_size: 64 };
+    await expect(grpc.call("CudaSharedMemoryRegister", register)).rejects.toMatchObject({
+      details: expect.stringContaining(regionNameProblem(name) ?? "no problem"),
     });
   });
 
