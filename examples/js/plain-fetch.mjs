@@ -16,7 +16,7 @@ async function call(method, path, body) {
   return text;
 }
 
-// Names `.` and `..` are refused by the service, since URLs fold them; everything else may be encoded like this.
+// Check names that come from elsewhere: fetch folds `/region/../unregister` into the path that unregisters all.
 const region = `/v2/cudasharedmemory/region/${encodeURIComponent("example/plain fetch")}`;
 
 await call("POST", `${region}/register`, await readFile(file, "utf8"));

@@ -1,6 +1,6 @@
 import { Connection } from "./connection.js";
 import { malformedAnswer, refusalIn } from "./errors.js";
-import { regionSegment } from "./region-path.js";
+import { regionSegment, registerSegment } from "./region-path.js";
 import { decodeStatuses, digitsOf, encodeRegistration, type RegionStatus } from "./wire.js";
 
 export interface CudaSharedMemoryClientOptions {
@@ -103,7 +103,7 @@ export function createCudaSharedMemoryClient(options: CudaSharedMemoryClientOpti
 
   return {
     async register(name, { rawHandle, deviceId, byteSize }, { signal } = {}) {
-      const path = `${cuda}/region/${regionSegment(name)}/register`;
+      const path = `${cuda}/region/${registerSegment(name)}/register`;
       await post(path, signal, encodeRegistration(rawHandle, deviceId, byteSize));
     },
 

@@ -5,13 +5,24 @@ import { invalidArgument } from "./errors.js";
  * carry: without one, or with one that URL parsers fold away, `/region/{name}/unregister` would name another path.
  */
 export function regionSegment(name: string): string {
-  if (name === "") throw invalidArgument("the region name is empty");
+  const problem = urlProblem(name);
+  if (problem !== null) throw invalidArgument(problem);
+  return encodeURIComponent(name);
+}
+
+/** The same for a register, whose refusals begin with what was refused. */
+export function registerSegment(name: string): string {
+  const problem = urlProblem(name);
+  if (problem === null) return encodeURIComponent(name);
+  throw invalidArgument(
+    `failed to register shared memory region '${name.toWellFormed()}': invalid args: ${problem}`,
+  );
+}
+
+function urlProblem(name: string): string | null {
+  if (name === "") return "the region name is empty";
   if (name === "." || name === "..") {
-    throw invalidArgument(`'${name}' is not allowed as a region name: URL parsers fold it away`);
+    return `'${name}' is not allowed as a region name: URL parsers fold it away`;
   }
-  try {
-    return encodeURIComponent(name);
-  } catch (cause) {
-    throw invalidArgument("the region name has an unpaired surrogate", cause);
-  }
+  return name.isWellFormed() ? null : "the region name has an unpaired surrogate";
 }

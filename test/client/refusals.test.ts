@@ -6,7 +6,7 @@ import {
   createCudaSharedMemoryClient,
   type RegionRegistration,
 } from "../../src/client/index.js";
-import { regionNameProblem } from "../../src/core/region-name.js";
+import { quoteRegionName, regionNameProblem } from "../../src/core/region-name.js";
 import { startExporter, startService, testDriver } from "../helpers/cudashm.js";
 import { inferenceClient } from "../helpers/inference-client.js";
 
@@ -116,19 +116,21 @@ describe("names that no URL carries are refused before anything is sent", () => 
 
   test.each(["", ".", "..", "a\ud800"])("%j, in the service's words", async (name) => {
     const refusal = { code: "INVALID_ARGUMENT", httpStatus: null, message: regionNameProblem(name) };
-    await expect(offline.register(name, region)).rejects.toMatchObject(refusal);
+    await expect(offline.register(name, region)).rejects.toMatchObject({
+      ...refusal,
+      message: `failed to register shared memory region ${quoteRegionName(name)}: invalid args: ${refusal.message}`,
+    });
     await expect(offline.status(name)).rejects.toMatchObject(refusal);
     await expect(offline.unregister(name)).rejects.toMatchObject(refusal);
     await expect(offline.readContents(name)).rejects.toMatchObject(refusal);
     await expect(offline.writeContents(name, new Uint8Array(1))).rejects.toMatchObject(refusal);
   });
 
-  test.each([".", ".."])("%j is refused over gRPC for the same reason", async (name) => {
+  test.each(["", ".", ".."])("a register of %j is refused over gRPC with the same text", async (name) => {
     using grpc = inferenceClient(service.grpcAddress);
     const register = { name, raw_handle: Buffer.alloc(64), device_id: 0, byte_size: 64 };
-    await expect(grpc.call("CudaSharedMemoryRegister", register)).rejects.toMatchObject({
-      details: expect.stringContaining(regionNameProblem(name) ?? "no problem"),
-    });
+    const { message }: { message: string } = await offline.register(name, region).catch((error) => error);
+    await expect(grpc.call("CudaSharedMemoryRegister", register)).rejects.toMatchObject({ details: message });
   });
 
   test.each([

@@ -70,13 +70,15 @@ test("every refusal is JSON with a text", async () => {
   expect(await seen(`${cuda}/region/r/unregister`, { method: "POST" })).toEqual(done);
 });
 
-test("a name of dots, which fetch folds away, unregisters nothing else", async () => {
+test("names of dots, which fetch folds away, can neither be registered nor unregister another region", async () => {
   await using exporter = await startExporter();
-  await seen(`${cuda}/region/kept/register`, { method: "POST", body: exporter.bodyLine });
-  for (const name of [".", encodeURIComponent(".")]) {
-    const [status] = await seen(`${cuda}/region/${name}/unregister`, { method: "POST" });
-    expect(status).toBe(404);
+  const post = { method: "POST", body: exporter.bodyLine };
+  await seen(`${cuda}/region/kept/register`, post);
+  for (const name of [".", "%2E"]) {
+    expect((await seen(`${cuda}/region/${name}/register`, post))[0]).toBe(404);
+    expect((await seen(`${cuda}/region/${name}/unregister`, { method: "POST" }))[0]).toBe(404);
   }
-  expect(await (await call(`${cuda}/status`)).json()).toHaveLength(1);
+  expect((await seen(`${cuda}/region/../register`, post))[0]).toBe(400);
+  expect(await (await call(`${cuda}/status`)).json()).toMatchObject([{ name: "kept" }]);
   expect(await seen(`${cuda}/region/kept/unregister`, { method: "POST" })).toEqual(done);
 });
