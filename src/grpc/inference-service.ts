@@ -2,7 +2,7 @@ import type { Server } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
 import { invalidArguments } from "../core/refusals.js";
-import { quoteRegionName } from "../core/region-name.js";
+import { assertRegionName, quoteRegionName } from "../core/region-name.js";
 import { addUnaryMethod, type UnaryMethod } from "./call.js";
 import { encodeStatuses, registerRequestFromWire } from "./convert.js";
 import * as wire from "./gen/inference/grpc_service.js";
@@ -80,7 +80,10 @@ function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
     path: methods.cudaSharedMemoryStatus.path,
     request: wire.CudaSharedMemoryStatusRequest,
     handle: ({ name }) => {
-      if (name !== "") return encodeStatuses([registry.status(name)]);
+      if (name !== "") {
+        assertRegionName(name);
+        return encodeStatuses([registry.status(name)]);
+      }
       const { revision } = registry;
       if (known.revision !== revision) known = { revision, encoded: encodeStatuses(registry.statuses()) };
       return known.encoded;
@@ -100,7 +103,12 @@ function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
     path: methods.cudaSharedMemoryUnregister.path,
     request: wire.CudaSharedMemoryUnregisterRequest,
     handle: async ({ name }, call) => {
-      await (name === "" ? registry.unregisterAll(call) : registry.unregister(name, call));
+      if (name === "") {
+        await registry.unregisterAll(call);
+      } else {
+        assertRegionName(name);
+        await registry.unregister(name, call);
+      }
       return emptyMessage;
     },
   });

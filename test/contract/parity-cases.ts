@@ -225,6 +225,16 @@ export const parityCases: readonly ParityCase[] = [
       expect((await face.status()).regions).toEqual([]);
     },
   })),
+  ...refusedNames.map(([name, reason]) => ({
+    title: `refuses the name ${JSON.stringify(shortened(name))} for status and unregister, and touches nothing`,
+    async run({ face, allocate }: ParityFixture) {
+      const { handle } = await allocate(4n * KiB);
+      expectOk(await face.register({ name: "r", handle, byteSize: 64n }));
+      expectRefusal(await face.status(name), "INVALID_ARGUMENT", reason);
+      expectRefusal(await face.unregister(name), "INVALID_ARGUMENT", reason);
+      expect((await face.status()).regions).toEqual([listed("r", 64n)]);
+    },
+  })),
   {
     title: "lists regions in the order of their names' bytes",
     async run({ face, allocate }) {
