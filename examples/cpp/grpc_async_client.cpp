@@ -37,26 +37,27 @@ struct Call {
   void await_answer() { reader->Finish(&response, &status, this); }
 };
 
-/** Takes `count` answers in the order in which they come. Returns how many were refusals. */
+/** Takes `count` answers in the order in which they come. Returns the names of those that were no refusals. */
 template <typename Response>
-int drain(grpc::CompletionQueue& queue, std::size_t count, const char* done) {
-  int refused = 0;
+std::vector<std::string> drain(grpc::CompletionQueue& queue, std::size_t count, const char* done) {
+  std::vector<std::string> succeeded;
   void* tag = nullptr;
   bool ok = false;
   for (; count > 0 && queue.Next(&tag, &ok); count--) {
     const std::unique_ptr<Call<Response>> call(static_cast<Call<Response>*>(tag));
     if (call->status.ok()) {
       std::cout << call->name << ": " << done << "\n";
+      succeeded.push_back(call->name);
     } else {
-      refused++;
       std::cout << call->name << ": status " << call->status.error_code() << ": "
                 << call->status.error_message() << "\n";
     }
   }
-  return refused;
+  return succeeded;
 }
 
-int register_all(Stub& stub, const std::vector<std::string>& names, const ExportedMemory& memory) {
+std::vector<std::string> register_all(Stub& stub, const std::vector<std::string>& names,
+                                      const ExportedMemory& memory) {
   grpc::CompletionQueue queue;
   for (const auto& name : names) {
     inference::CudaSharedMemoryRegisterRequest request;
@@ -72,7 +73,7 @@ int register_all(Stub& stub, const std::vector<std::string>& names, const Export
   return drain<inference::CudaSharedMemoryRegisterResponse>(queue, names.size(), "registered");
 }
 
-int unregister_all(Stub& stub, const std::vector<std::string>& names) {
+std::vector<std::string> unregister_all(Stub& stub, const std::vector<std::string>& names) {
   grpc::CompletionQueue queue;
   for (const auto& name : names) {
     inference::CudaSharedMemoryUnregisterRequest request;
@@ -90,8 +91,10 @@ int main(int argc, char** argv) try {
   if (argc < 3) throw std::runtime_error("usage: grpc_async_client ADDRESS NAME... < region.json");
   const std::vector<std::string> names(argv + 2, argv + argc);
   Stub stub(grpc::CreateChannel(argv[1], grpc::InsecureChannelCredentials()));
-  const int refused = register_all(stub, names, read_exported_memory(std::cin));
-  return refused + unregister_all(stub, names) == 0 ? 0 : 1;
+  // A name that was refused may be another client's: it is not ours to unregister.
+  const auto registered = register_all(stub, names, read_exported_memory(std::cin));
+  const auto unregistered = unregister_all(stub, registered);
+  return unregistered.size() == names.size() ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << "grpc_async_client: " << error.what() << "\n";
   return 64;
