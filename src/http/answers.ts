@@ -1,4 +1,4 @@
-import type { AnswerHeaders, Exchange } from "./exchange.js";
+import type { AnswerBody, AnswerHeaders, Exchange } from "./exchange.js";
 
 const json = "application/json";
 
@@ -7,9 +7,9 @@ export function answerEmpty(exchange: Exchange, status: 200 | 400 = 200): Respon
   return exchange.answer(status, json, "");
 }
 
-/** Success with a JSON text that is ready to send. */
-export function answerJson(exchange: Exchange, text: string): Response {
-  return exchange.answer(200, json, text);
+/** Success with JSON that is ready to send. */
+export function answerJson(exchange: Exchange, body: AnswerBody): Response {
+  return exchange.answer(200, json, body);
 }
 
 /** `{"error":"..."}`, which is what every client looks for in an answer that is not 200. */

@@ -3,12 +3,14 @@ import { type Context, Hono } from "hono";
 import type { FaceContext } from "../core/face-context.js";
 import { answerError } from "./answers.js";
 import { createContents } from "./contents.js";
-import { createCudaSharedMemory, cudaPath } from "./cuda-shared-memory.js";
+import { createCudaSharedMemory } from "./cuda-shared-memory.js";
 import { answerFailure } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import { NodeExchange } from "./node-exchange.js";
+import { createOpenApi } from "./openapi.js";
+import { type OperationId, operations } from "./operations.js";
 import { createServiceState } from "./service-state.js";
-import { systemPath, systemSharedMemory } from "./system-shared-memory.js";
+import { systemSharedMemory } from "./system-shared-memory.js";
 import { WebExchange } from "./web-exchange.js";
 
 export interface HttpFaceOptions {
@@ -54,28 +56,31 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions): H
   });
 
   const cuda = createCudaSharedMemory(context, options.maxInputSize);
-  app.get(`${cudaPath}/status`, route(cuda.statusAll));
-  app.get(`${cudaPath}/region/:name/status`, route(cuda.status));
-  app.post(`${cudaPath}/register`, route(cuda.registerWithoutName));
-  app.post(`${cudaPath}/region/:name/register`, route(cuda.register));
-  app.post(`${cudaPath}/unregister`, route(cuda.unregisterAll));
-  app.post(`${cudaPath}/region/:name/unregister`, route(cuda.unregister));
-
-  app.get(`${systemPath}/status`, route(systemSharedMemory.statusAll));
-  app.get(`${systemPath}/region/:name/status`, route(systemSharedMemory.status));
-  app.post(`${systemPath}/register`, route(systemSharedMemory.register));
-  app.post(`${systemPath}/region/:name/register`, route(systemSharedMemory.register));
-  app.post(`${systemPath}/unregister`, route(systemSharedMemory.unregister));
-  app.post(`${systemPath}/region/:name/unregister`, route(systemSharedMemory.unregister));
-
   const service = createServiceState(context);
-  app.get("/v2", route(service.metadata));
-  app.get("/v2/health/live", route(service.live));
-  app.get("/v2/health/ready", route(service.ready));
-
   const contents = createContents(context, options.allowContents);
-  app.get("/v1/regions/:name/contents", route(contents.read));
-  app.put("/v1/regions/:name/contents", route(contents.write));
+  const handlers: Readonly<Record<OperationId, Handler>> = {
+    cudaSharedMemoryStatus: cuda.statusAll,
+    cudaSharedMemoryRegionStatus: cuda.status,
+    cudaSharedMemoryRegister: cuda.register,
+    cudaSharedMemoryRegisterWithoutName: cuda.registerWithoutName,
+    cudaSharedMemoryUnregister: cuda.unregister,
+    cudaSharedMemoryUnregisterAll: cuda.unregisterAll,
+    systemSharedMemoryStatus: systemSharedMemory.statusAll,
+    systemSharedMemoryRegionStatus: systemSharedMemory.status,
+    systemSharedMemoryRegister: systemSharedMemory.register,
+    systemSharedMemoryRegisterWithoutName: systemSharedMemory.register,
+    systemSharedMemoryUnregister: systemSharedMemory.unregister,
+    systemSharedMemoryUnregisterAll: systemSharedMemory.unregister,
+    serverMetadata: service.metadata,
+    serverLive: service.live,
+    serverReady: service.ready,
+    readRegionContents: contents.read,
+    writeRegionContents: contents.write,
+    openApiDocument: createOpenApi(context),
+  };
+  for (const [id, { method, path }] of Object.entries(operations)) {
+    app.on(method, path.replace("{region_name}", ":name"), route(handlers[id as OperationId]));
+  }
 
   app.notFound((c) => {
     const exchange = exchangeOf(c.req.raw, c.env);

@@ -21,6 +21,13 @@ export const httpStatuses = {
   INTERNAL: 500,
 } as const satisfies Record<ErrorCode, ContentfulStatusCode>;
 
+/** Statuses of what Node's parser refuses; anything else is 400. */
+export const parserStatuses: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
 /** Names the error in gRPC's words, since several of them share a status. */
 const errorCodeHeader = "x-error-code";
 

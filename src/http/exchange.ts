@@ -22,7 +22,7 @@ export interface Exchange {
   /** The body piece by piece, as fast as the caller takes them. Throws CANCELLED if the client went away. */
   bodyPieces(): AsyncIterable<Uint8Array>;
   /** Answers; what is unread of the body is thrown away. */
-  answer(status: number, contentType: string, body: string, headers?: AnswerHeaders): Response;
+  answer(status: number, contentType: string, body: AnswerBody, headers?: AnswerHeaders): Response;
   /**
    * Answers with `byteSize` bytes, piece by piece. A piece may be changed once the next is asked for. An
    * error before the first piece can still be answered; one after it breaks the connection.
@@ -31,6 +31,9 @@ export interface Exchange {
   /** Breaks an answer that has begun, so that nobody takes it for whole. Null if none has begun. */
   breakOff(): Response | null;
 }
+
+/** Text, or bytes that are ready to send. */
+export type AnswerBody = string | Uint8Array<ArrayBuffer>;
 
 /** Headers of an answer beyond those that every answer has; names in lower case. */
 export type AnswerHeaders = Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { BodyDrain } from "./body-drain.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
-import { type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
+import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
 
@@ -110,7 +110,7 @@ export class NodeExchange implements Exchange {
     return bytes;
   }
 
-  answer(status: number, contentType: string, body: string, headers: AnswerHeaders = {}): Response {
+  answer(status: number, contentType: string, body: AnswerBody, headers: AnswerHeaders = {}): Response {
     const own = this.#headers(contentType, String(Buffer.byteLength(body)));
     this.#discardBody();
     this.#outgoing.writeHead(status, own.concat(...Object.entries(headers)));

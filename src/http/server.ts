@@ -7,6 +7,7 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { HttpApp } from "./app.js";
 import { BodyDrain } from "./body-drain.js";
 import { HttpConnection } from "./connection.js";
+import { parserStatuses } from "./errors.js";
 import { NodeExchange, RequestMessage } from "./node-exchange.js";
 
 export interface ListenHttpOptions {
@@ -106,13 +107,6 @@ async function listen(server: Server, { host, port }: ListenHttpOptions): Promis
   server.listen(port, host);
   await listening;
 }
-
-/** Statuses of what Node's parser refuses; anything else is 400. */
-const parserStatuses: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-};
 
 /** Answers what never became a request, and closes the connection. */
 function refuse(socket: Duplex, status: number, text: string): void {

@@ -1,5 +1,5 @@
 import { bodyTooLarge } from "./errors.js";
-import { type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
+import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
 
@@ -47,7 +47,7 @@ export class WebExchange implements Exchange {
     if (this.#request.body !== null) yield* this.#request.body;
   }
 
-  answer(status: number, contentType: string, body: string, headers: AnswerHeaders = {}): Response {
+  answer(status: number, contentType: string, body: AnswerBody, headers: AnswerHeaders = {}): Response {
     const all = this.#headers(contentType, String(Buffer.byteLength(body)));
     for (const [name, value] of Object.entries(headers)) all.set(name, value);
     return new Response(body, { status, headers: all });

@@ -1,0 +1,133 @@
+import { maxRegionNameBytes } from "../core/region-name.js";
+import { httpStatuses } from "./errors.js";
+
+/** A JSON Schema, as OpenAPI 3.1 takes it; a bigint where a number has more digits than a double keeps. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+const uint64 = { type: "integer", format: "uint64", minimum: 0, maximum: 2n ** 64n - 1n } as const;
+const sizeInBytes = { ...uint64, minimum: 1 } as const;
+
+/** Schemas that the document names. */
+export const schemas = {
+  CudaSharedMemoryRegion: {
+    type: "object",
+    required: ["name", "device_id", "byte_size"],
+    properties: {
+      name: { type: "string", description: "Name of the region" },
+      device_id: { ...uint64, description: "GPU that the memory is on, as the service numbers its devices" },
+      byte_size: { ...sizeInBytes, description: "Size of the region in bytes" },
+    },
+  },
+  CudaSharedMemoryRegistration: {
+    type: "object",
+    description: "Members that are not listed are ignored. A member given twice with two values is refused.",
+    required: ["raw_handle", "device_id", "byte_size"],
+    properties: {
+      raw_handle: {
+        type: "object",
+        description: "The 64 bytes of a cudaIpcMemHandle_t",
+        required: ["b64"],
+        properties: {
+          b64: {
+            type: "string",
+            format: "byte",
+            description:
+              "Base64 of the handle: 86 characters of the alphabet; every other character, line feeds and padding among them, is skipped",
+            pattern: "^[^A-Za-z0-9+/]*([A-Za-z0-9+/][^A-Za-z0-9+/]*){86}$",
+          },
+        },
+      },
+      device_id: {
+        ...uint64,
+        description: "GPU that the memory was allocated on, as the service numbers its devices",
+      },
+      byte_size: {
+        ...sizeInBytes,
+        description:
+          "Size of the region in bytes, at most that of the allocation; digits alone, no 64.0 or 1e2",
+      },
+    },
+  },
+  SystemSharedMemoryRegion: {
+    type: "object",
+    description: "Never sent: this service has no region of this kind.",
+    properties: {
+      name: { type: "string" },
+      key: { type: "string" },
+      offset: uint64,
+      byte_size: uint64,
+    },
+  },
+  ServerMetadata: {
+    type: "object",
+    required: ["name", "version", "extensions", "cuda_driver"],
+    properties: {
+      name: { type: "string" },
+      version: { type: "string" },
+      extensions: { type: "array", items: { type: "string" } },
+      cuda_driver: {
+        type: "string",
+        description: "`cuda` for NVIDIA's driver, `emulated` for ours on host memory, else why there is none",
+      },
+    },
+  },
+  ErrorResponse: {
+    type: "object",
+    required: ["error"],
+    properties: {
+      error: { type: "string", description: "What was wrong, what was expected and what to do" },
+    },
+  },
+} as const satisfies Readonly<Record<string, JsonSchema>>;
+
+/** Parameters that the document names. */
+export const parameters = {
+  regionName: {
+    name: "region_name",
+    in: "path",
+    required: true,
+    description: `Name of the region, percent-encoded UTF-8: at most ${maxRegionNameBytes} bytes, no control character. It may hold an encoded slash.`,
+    schema: {
+      type: "string",
+      minLength: 1,
+      maxLength: maxRegionNameBytes,
+      pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+      not: { enum: [".", ".."] },
+    },
+  },
+  systemRegionName: {
+    name: "region_name",
+    in: "path",
+    required: true,
+    description: "Any name: there is no region of this kind.",
+    schema: { type: "string" },
+  },
+  offset: {
+    name: "offset",
+    in: "query",
+    required: false,
+    description: "First byte, counted from the start of the region",
+    schema: { ...uint64, default: 0 },
+  },
+  byteSize: {
+    name: "byte_size",
+    in: "query",
+    required: false,
+    description: "Number of bytes; without it all to the end of the region, or of the body",
+    schema: uint64,
+  },
+} as const satisfies Readonly<Record<string, JsonSchema>>;
+
+/** Headers that the document names. */
+export const headers = {
+  RequestId: {
+    required: true,
+    description: "Names the request in the service's log",
+    schema: { type: "string", minLength: 1 },
+  },
+  ErrorCode: {
+    description:
+      "The error in gRPC's words, since several share a status; absent from what never became a request",
+    schema: { type: "string", enum: Object.keys(httpStatuses) },
+  },
+} as const satisfies Readonly<Record<string, JsonSchema>>;

@@ -1,0 +1,117 @@
+import { stringify } from "lossless-json";
+import type { FaceContext } from "../core/face-context.js";
+import { answerJson } from "./answers.js";
+import { httpStatuses, parserStatuses } from "./errors.js";
+import type { Exchange } from "./exchange.js";
+import { headers, type JsonSchema, parameters, schemas } from "./openapi-schemas.js";
+import { type MediaType, type Operation, operations, tags } from "./operations.js";
+
+/** Statuses of errors, each with the name of its response. */
+const errorResponses: Readonly<Record<number, readonly [name: string, description: string]>> = {
+  400: ["BadRequest", "The request is wrong, or cannot be met; the text says why"],
+  403: ["Forbidden", "Switched off in this service"],
+  404: ["NotFound", "There is no such region"],
+  408: ["RequestTimeout", "The request did not arrive in time"],
+  413: ["ContentTooLarge", "The extensions of a chunk are too long"],
+  429: ["TooManyRequests", "The device has too many calls waiting; try again later"],
+  431: ["HeadersTooLarge", "The headers are too long"],
+  500: ["Fault", "A fault of the service, or memory that the driver would not take back"],
+  501: ["NotImplemented", "Not supported, or switched off in this service"],
+  503: ["Unavailable", "There is no usable CUDA driver, or the service is stopping"],
+};
+
+/** What any request can be answered. */
+const commonStatuses = [400, ...Object.values(parserStatuses), httpStatuses.INTERNAL];
+
+const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
+
+/** Serves the OpenAPI document of every route, encoded once. */
+export function createOpenApi({ info }: FaceContext) {
+  const bytes = Buffer.from(stringify(openApiDocument(info.version)) ?? "");
+  return (exchange: Exchange): Response => answerJson(exchange, bytes);
+}
+
+/** The OpenAPI 3.1 document of the HTTP face; numbers over 2^53 in it are bigints. */
+export function openApiDocument(version: string): JsonSchema {
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  for (const [id, operation] of Object.entries<Operation>(operations)) {
+    const { method, path } = operation;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describeOperation(id, operation) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "cudashm",
+      summary: "Triton Inference Server's CUDA shared memory API as a service of its own",
+      description:
+        "Paths are matched as they are written. HEAD is answered wherever GET is; another method with 405 and `Allow`, an unknown path with 404, both with an ErrorResponse.",
+      version,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [
+      { url: "/", description: "The service that this document came from" },
+      {
+        url: "http://{host}:{port}",
+        variables: { host: { default: "localhost" }, port: { default: "8000" } },
+      },
+    ],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas,
+      parameters,
+      headers,
+      responses: Object.fromEntries(
+        Object.values(errorResponses).map(([name, description]) => [name, describeError(description)]),
+      ),
+    },
+  };
+}
+
+function describeOperation(operationId: string, operation: Operation): JsonSchema {
+  const { tag, summary, parameters: named, body } = operation;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(named && { parameters: named.map((name) => ({ $ref: `#/components/parameters/${name}` })) }),
+    ...(body && { requestBody: { required: body.required, content: describeBody(body) } }),
+    responses: describeResponses(operation),
+  };
+}
+
+function describeResponses({ success, errors, next, emptyBadRequest }: Operation): JsonSchema {
+  const statuses = new Set([...commonStatuses, ...errors.map((code) => httpStatuses[code])]);
+  const responses: Record<string, JsonSchema> = {};
+  if (success !== null) {
+    const { description, body } = success;
+    responses["200"] = {
+      description,
+      headers: requestId,
+      ...(body && { content: describeBody(body) }),
+      ...(next && { links: Object.fromEntries(next.map((id) => [id, sameRegion(id)])) }),
+    };
+  }
+  for (const status of [...statuses].sort()) {
+    const [name] = errorResponses[status] ?? [];
+    responses[status] = { $ref: `#/components/responses/${name}` };
+  }
+  if (emptyBadRequest) responses["400"] = { description: "Not ready; the body is empty", headers: requestId };
+  return responses;
+}
+
+function describeBody({ contentType, schema }: MediaType): JsonSchema {
+  return { [contentType]: { schema } };
+}
+
+function describeError(description: string): JsonSchema {
+  return {
+    description,
+    headers: { ...requestId, "x-error-code": { $ref: "#/components/headers/ErrorCode" } },
+    content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorResponse" } } },
+  };
+}
+
+function sameRegion(operationId: string): JsonSchema {
+  return { operationId, parameters: { region_name: "$request.path.region_name" } };
+}
