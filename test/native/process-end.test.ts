@@ -85,6 +85,23 @@ test("a worker that ends by an exception leaves no mapping open", async () => {
   expect(await run("worker-throws")).toMatchObject({ ...clean, opens: 20, closes: 20 });
 });
 
+test("what was opened is closed in the end, whatever the driver refuses on the way", async () => {
+  const faults = [
+    "cuDevicePrimaryCtxRetain@2=2",
+    "cuIpcOpenMemHandle_v2@3=201",
+    "cuMemGetAddressRange_v2@4=1",
+    "cuMemcpyDtoH_v2@5=1",
+    "cuMemcpyHtoD_v2@6=1",
+    "cuIpcCloseMemHandle@7=1",
+  ];
+  const result = await run("faults", { CUDASHM_EMULATED_FAULTS: faults.join(",") });
+  expect(result).toMatchObject({ ...clean, opens: 28, closes: 28 });
+});
+
+test("copies run to their end while their mapping is closed or let go of", async () => {
+  expect(await run("close-during-copies")).toMatchObject({ ...clean, opens: 160, closes: 160 });
+});
+
 test("a mapping that nobody holds is closed when it is collected", async () => {
   expect(await run("collected")).toMatchObject({ ...clean, opens: 50, closes: 50 });
 });

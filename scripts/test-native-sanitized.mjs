@@ -1,0 +1,148 @@
+// Runs the addon and the emulated driver, built with AddressSanitizer and UBSan in a folder of their own, in plain
+// Node processes that end in every way. Fails on any report, and on any memory of ours that is leaked.
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createCudaDriver } from "../dist/native/driver-selection.js";
+import { root, treeHash } from "./tree-hash.mjs";
+
+const folder = join(root, "node_modules", ".cache", "cudashm-asan");
+const hang = 600_000;
+const faults = [
+  "cuDevicePrimaryCtxRetain@2=2",
+  "cuIpcOpenMemHandle_v2@3=201",
+  "cuMemGetAddressRange_v2@4=1",
+  "cuMemcpyDtoH_v2@5=1",
+  "cuMemcpyHtoD_v2@6=1",
+  "cuIpcCloseMemHandle@7=1",
+];
+
+const leakSummary = /SUMMARY: AddressSanitizer: \d+ byte\(s\) leaked in \d+ allocation\(s\)\./g;
+
+// A scenario of test/fixtures/driver-process.mjs, its variables, and the exit code it ends with.
+const scenarios = [
+  ["close-during-copies", {}, 0],
+  ["collected", {}, 0],
+  ["faults", { CUDASHM_EMULATED_FAULTS: faults.join(",") }, 0],
+  ["workers", {}, 0],
+  ["worker-alone", {}, 0],
+  ["worker-terminated-during-calls", {}, 0],
+  ["worker-throws", {}, 0],
+  ["worker-terminated-during-hung-open", { CUDASHM_EMULATED_DELAYS: `cuIpcOpenMemHandle_v2=${hang}` }, 0],
+  ["exit", {}, 0],
+  ["throw", {}, 1],
+  ["drain", {}, 0],
+  ["exit-during-calls", {}, 0],
+  ["exit-during-hung-open", { CUDASHM_EMULATED_DELAYS: `cuIpcOpenMemHandle_v2=${hang}` }, 0],
+  ["exit-during-hung-initialise", { CUDASHM_EMULATED_DELAYS: `cuInit=${hang}` }, 0],
+];
+
+build();
+const asan = runtime("libasan.so");
+// This process, which is not instrumented, is the exporter.
+const allocation = await createCudaDriver({ preference: "emulated", contextLingerMs: 0 }).allocate(0, 4096n);
+await allocation.write(0n, Uint8Array.of(7));
+const handle = Buffer.from((await allocation.exportHandle()).exposeBytes()).toString("base64");
+const scratch = mkdtempSync(join(tmpdir(), "cudashm-asan-"));
+try {
+  const waiting = [...scenarios];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(...next);
+  };
+  await Promise.all([lane(), lane()]);
+} finally {
+  rmSync(scratch, { recursive: true });
+  await allocation.free();
+}
+
+function build() {
+  for (const part of ["dist", "test/fixtures"]) {
+    rmSync(join(folder, part), { recursive: true, force: true });
+    cpSync(join(root, part), join(folder, part), { recursive: true });
+  }
+  const sources = ["native/binding.gyp", "native/src", "native/emulated"];
+  const stamp = join(folder, "stamp");
+  const wanted = `${process.versions.modules} ${process.arch} ${treeHash(sources)}`;
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  rmSync(stamp, { force: true });
+  rmSync(join(folder, "native"), { recursive: true, force: true });
+  mkdirSync(join(folder, "native"), { recursive: true });
+  for (const source of sources) cpSync(join(root, source), join(folder, source), { recursive: true });
+  process.stdout.write("building the addon with sanitizers ...\n");
+  const prefix = dirname(dirname(process.execPath));
+  const headers = existsSync(join(prefix, "include", "node", "node_api.h"));
+  const { status } = spawnSync(
+    join(root, "node_modules", ".bin", "node-gyp"),
+    [
+      "-C",
+      join(folder, "native"),
+      "rebuild",
+      "--jobs=max",
+      "--loglevel=error",
+      "--",
+      "-Dsanitize=address,undefined",
+    ],
+    {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: headers ? { npm_config_nodedir: prefix, ...process.env } : process.env,
+    },
+  );
+  if (status !== 0) fail("the build with sanitizers failed");
+  writeFileSync(stamp, wanted);
+}
+
+function runtime(name) {
+  const path = execFileSync("g++", [`-print-file-name=${name}`], { encoding: "utf8" }).trim();
+  if (!existsSync(path)) fail(`the compiler has no ${name}`);
+  return path;
+}
+
+async function run(scenario, variables, code) {
+  const fixture = join(folder, "test", "fixtures", "driver-process.mjs");
+  const child = spawn(process.execPath, ["--expose-gc", fixture, scenario, handle], {
+    env: {
+      ...process.env,
+      ...variables,
+      CUDASHM_EMULATED_LOG: join(scratch, scenario),
+      LD_PRELOAD: asan,
+      // Leaks are judged below, since Node has some of its own.
+      ASAN_OPTIONS: "exitcode=99:abort_on_error=0:detect_leaks=1",
+      LSAN_OPTIONS: "exitcode=0:report_objects=0",
+      UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  // A process that hangs is a finding too, and must not hang whoever waits for it.
+  const impatient = setTimeout(() => child.kill("SIGKILL"), 120_000);
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    stderr += text;
+  });
+  const [ended, signal] = await once(child, "close");
+  clearTimeout(impatient);
+  const leaks = ourLeaks(stderr);
+  const reported = /AddressSanitizer:|runtime error:/.test(stderr.replaceAll(leakSummary, ""));
+  if (ended === code && !reported && leaks.length === 0) {
+    process.stdout.write(`ok ${scenario}\n`);
+    return;
+  }
+  process.stdout.write(`${leaks.join("\n") || stderr}\n`);
+  fail(`${scenario}: ended with ${signal ?? ended}, not ${code}, or had something to report`);
+}
+
+// A leak's stack names the libraries that its memory was asked for by. Node frees what stands for a promise only
+// when the promise is settled, which nobody can do for a thread that was terminated.
+function ourLeaks(stderr) {
+  return stderr
+    .split("\n\n")
+    .filter((block) => /^(Direct|Indirect) leak of/m.test(block))
+    .filter((block) => /cudashm\.node|libcuda\.so\.1/.test(block))
+    .filter((block) => !/ in napi_create_promise/.test(block));
+}
+
+function fail(text) {
+  process.stdout.write(`FAILED ${text}\n`);
+  process.exit(1);
+}
