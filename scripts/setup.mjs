@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { withSetupLock } from "./setup-lock.mjs";
 import { root, treeHash } from "./tree-hash.mjs";
 
 const stamps = join(root, "node_modules", ".cache", "cudashm-setup");
@@ -38,7 +39,7 @@ const steps = [
 ];
 
 requireNode20();
-await withLock(() => {
+await withSetupLock(() => {
   for (const step of steps) bring(step);
 });
 
@@ -80,38 +81,4 @@ function requireNode20() {
   if (major > 20 || (major === 20 && minor >= 11)) return;
   process.stderr.write(`setup: cudashm needs Node 20.11 or newer; this is ${process.version}.\n`);
   process.exit(1);
-}
-
-// Two commands started together in a fresh clone must not install over each other.
-async function withLock(work) {
-  const lock = join(root, ".setup.lock");
-  let told = false;
-  for (;;) {
-    try {
-      writeFileSync(lock, String(process.pid), { flag: "wx" });
-      break;
-    } catch (error) {
-      if (error.code !== "EEXIST") throw error;
-    }
-    const holder = Number(existsSync(lock) ? readFileSync(lock, "utf8") : 0);
-    if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
-    else if (!told) {
-      told = true;
-      process.stderr.write(`setup: waiting for the setup that process ${holder} runs ...\n`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  const release = () => rmSync(lock, { force: true });
-  process.once("exit", release);
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-  work();
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === "EPERM";
-  }
 }
