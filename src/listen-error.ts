@@ -12,17 +12,22 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-// grpc-js reports a failed bind as text only, so the code is looked for in the text of both.
 function explain(face: "http" | "grpc", cause: unknown): string {
-  const text = cause instanceof Error ? cause.message : String(cause);
-  if (text.includes("EADDRINUSE")) {
-    return `the port is in use; stop what uses it or choose another with --${face}-port`;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  switch (code) {
+    case "EADDRINUSE":
+      return `the port is in use; stop what uses it or choose another with --${face}-port`;
+    case "EACCES":
+      return `this user may not use the port; choose one above 1023 with --${face}-port`;
+    // The last one is a link-local address without the interface that it is on.
+    case "EADDRNOTAVAIL":
+    case "EAFNOSUPPORT":
+    case "EINVAL":
+      return `this machine has no such address; choose another with --${face}-address`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `the name cannot be resolved to an address; choose another with --${face}-address`;
+    default:
+      return message;
   }
-  if (text.includes("EACCES")) {
-    return `this user may not use the port; choose one above 1023 with --${face}-port`;
-  }
-  if (/EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|resolution failed/.test(text)) {
-    return `this machine has no such address; choose another with --${face}-address`;
-  }
-  return text;
 }

@@ -35,6 +35,8 @@ export function logChange(log: Log, change: RegistryChange): void {
   };
   if (change.kind === "close_failed") {
     log.error({ ...line, outcome: "failed", err: change.cause }, "region could not be closed");
+  } else if (change.cause !== undefined) {
+    log.warn({ ...line, outcome: "undone", err: change.cause }, "register of the region was undone");
   } else {
     log.info({ ...line, outcome: "ok" }, changeText[change.kind]);
   }

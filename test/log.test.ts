@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { DriverError } from "../src/core/driver.js";
 import { RegistryError } from "../src/core/errors.js";
 import type { RegionStatus, RegistryChange } from "../src/core/region.js";
+import { RegionRegistry } from "../src/core/registry.js";
 import { createLog, type LogLevel, logChange, logFault } from "../src/log.js";
+import { FakeDriver } from "./helpers/fake-driver.js";
+import { context, request } from "./helpers/registry-harness.js";
 
 function capture(level: LogLevel = "info") {
   const lines: Record<string, unknown>[] = [];
@@ -79,6 +82,27 @@ test("a close that failed is an error with its cause", () => {
       }),
     }),
   ]);
+});
+
+test("a register that an observer refused and that was undone does not read like an unregister", async () => {
+  const { log, lines } = capture();
+  const driver = new FakeDriver();
+  const registry = new RegionRegistry({
+    driver,
+    observers: [
+      (change) => logChange(log, change),
+      ({ kind }) => {
+        if (kind === "registered") throw new Error("journal is full");
+      },
+    ],
+  });
+  const { handle } = driver.allocate(64);
+  await expect(registry.register(request("r", handle), context)).rejects.toMatchObject({ code: "INTERNAL" });
+  expect(lines.map((line) => [line.change, line.outcome, line.level, line.msg])).toEqual([
+    ["registered", "ok", 30, "region registered"],
+    ["unregistered", "undone", 40, "register of the region was undone"],
+  ]);
+  expect(lines[1]).toMatchObject({ err: { stack: expect.stringContaining("journal is full") } });
 });
 
 test("a fault is told with its request, its cause and the cause's cause", () => {

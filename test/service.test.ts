@@ -46,6 +46,19 @@ test.each([
   await using _again = await listenOn(port);
 });
 
+test.each(
+  ["http", "grpc"].flatMap((face) => [
+    [face, "203.0.113.7", "this machine has no such address"],
+    [face, "fe80::1", "this machine has no such address"],
+    [face, "a..b", "the name cannot be resolved to an address"],
+  ]),
+)("when %s is to listen on %s, the error says so", async (face, host, why) => {
+  const start = startService(config(`--${face}-address=${host}`), { log: capture().log });
+  await expect(start).rejects.toThrow(
+    new RegExp(`for ${face}: ${why}; choose another with --${face}-address$`),
+  );
+});
+
 test.each([
   ["http", "grpc"],
   ["grpc", "http"],
@@ -92,4 +105,34 @@ test("GET /v2 tells the configured id, the version and the driver", async () => 
     version: expect.stringMatching(/^\d+\.\d+\.\d+/),
     extensions: ["cuda_shared_memory"],
   });
+});
+
+test("contents are served, and bodies limited, as configured", async () => {
+  const { log } = capture();
+  const limits = ["--allow-contents", "--http-max-input-size=10"];
+  await using closed = await startService(config("--allow-grpc=false"), { log });
+  await using open = await startService(config("--allow-grpc=false", ...limits), { log });
+  const call = async (service: typeof open, method: string, path: string, body: string | null = null) => {
+    const answer = await fetch(`http://127.0.0.1:${service.http?.port}${path}`, { method, body });
+    return [answer.status, ((await answer.json()) as { error: string }).error];
+  };
+  expect(await call(closed, "GET", "/v1/regions/r/contents")).toEqual([
+    403,
+    expect.stringContaining("--allow-contents"),
+  ]);
+  expect(await call(open, "GET", "/v1/regions/r/contents")).toEqual([
+    404,
+    "Unable to find cuda shared memory region: 'r'",
+  ]);
+  const register = "/v2/cudasharedmemory/region/r/register";
+  expect(await call(closed, "POST", register, "x".repeat(11))).toEqual([
+    400,
+    expect.stringMatching(/^failed to parse/),
+  ]);
+  expect(await call(open, "POST", register, "x".repeat(11))).toEqual([
+    400,
+    expect.stringMatching(
+      /^request JSON size of 11 bytes exceeds the maximum allowed input size of 10 bytes/,
+    ),
+  ]);
 });

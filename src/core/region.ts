@@ -75,7 +75,7 @@ export interface RegistryChange {
   readonly context: CallContext;
   /** From the call that asked for it to the change, in milliseconds. */
   readonly durationMs: number;
-  /** Why a close failed. */
+  /** Why a close failed, or why a register was undone after it was told: what an observer refused it with. */
   readonly cause?: unknown;
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { clientShmDisabledText } from "../../src/core/face-context.js";
+import type { RegionStatus } from "../../src/core/region.js";
 import { addressOf, createCaller, createTestFace, startServer } from "./harness.js";
 
 async function start(options?: Parameters<typeof createTestFace>[0]) {
@@ -120,6 +121,21 @@ test("the largest sizes and devices reach the registry exactly", async () => {
     { deviceId: -(2n ** 63n), byteSize: 2n ** 64n - 1n },
     { deviceId: 2n ** 63n - 1n, byteSize: 2n ** 53n + 1n },
   ]);
+});
+
+test("the largest sizes reach the client exactly", async () => {
+  const { face, call } = await start();
+  const sizes = { r: 2n ** 64n - 1n, s: 2n ** 53n + 1n };
+  const statuses = Object.entries(sizes).map(
+    ([name, byteSize]) => ({ name, deviceId: 1, byteSize }) as RegionStatus,
+  );
+  face.registry.statuses = () => statuses;
+  face.registry.status = () => statuses[1] as RegionStatus;
+  const s = { name: "s", device_id: "1", byte_size: "9007199254740993" };
+  expect((await call("CudaSharedMemoryStatus")).response).toEqual({
+    regions: { r: { name: "r", device_id: "1", byte_size: "18446744073709551615" }, s },
+  });
+  expect((await call("CudaSharedMemoryStatus", { name: "s" })).response).toEqual({ regions: { s } });
 });
 
 test("registers can be switched off, and only they", async () => {

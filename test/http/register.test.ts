@@ -61,6 +61,8 @@ describe("register over HTTP", () => {
     const disabled = await off.post("/v2/cudasharedmemory/region/%zz/register", "{");
     expect(disabled.status).toBe(501);
     expect(errorIn(disabled)).toBe(clientShmDisabledText);
+    const unnamed = await off.post("/v2/cudasharedmemory/register", "{}");
+    expect([unnamed.status, errorIn(unnamed)]).toEqual([501, clientShmDisabledText]);
     expect((await off.get("/v2/cudasharedmemory/region/r/register")).status).toBe(405);
 
     await using face = await Face.start({ maxInputSize: 400 });

@@ -25,6 +25,25 @@ describe("status over HTTP", () => {
     expect((await face.get(`${cuda}/status`)).text).toBe(shown(["B", "\uff5e", "\u{1f600}"]));
   });
 
+  it("is never compressed, whatever the client would take and however long it is", async () => {
+    await using face = await Face.start();
+    const { handle } = face.driver.allocate(64);
+    const names = Array.from({ length: 50 }, (_, i) => String(i).padStart(1024, "x"));
+    await Promise.all(
+      names.map((name) =>
+        face.registry.register(
+          { name, handle, deviceId: 0n, byteSize: 64n },
+          { owner: "anonymous", protocol: "library", requestId: "" },
+        ),
+      ),
+    );
+    for (const path of [`${cuda}/status`, `${cuda}/region/${names[0]}/status`, "/v2", "/nowhere"]) {
+      const answer = await face.send("GET", path, { headers: { "accept-encoding": "gzip, deflate, br, *" } });
+      expect(answer.headers["content-encoding"], path).toBeUndefined();
+      expect(answer.text, path).toMatch(/^[[{]/);
+    }
+  });
+
   it("keeps every digit and escapes names", () => {
     const region = {
       name: 'a"\\\u2028',
