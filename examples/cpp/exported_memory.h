@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
 #include <iostream>
-#include <regex>
 #include <stdexcept>
 #include <string>
 
@@ -12,8 +13,8 @@
 struct ExportedMemory {
   /** The 64 bytes of a cudaIpcMemHandle_t. A secret: whoever has them can read and write the memory. */
   std::string handle;
-  std::int64_t device_id;
-  std::uint64_t byte_size;
+  std::int64_t device_id = 0;
+  std::uint64_t byte_size = 0;
 };
 
 // The text between the two is the register body of the HTTP API, so that curl can post it as it is and
@@ -25,13 +26,17 @@ inline void print(std::ostream& out, const ExportedMemory& memory) {
 }
 
 inline ExportedMemory read_exported_memory(std::istream& in) {
-  static const std::regex body(
-      R"re(\{"raw_handle":\{"b64":"([A-Za-z0-9+/]{86}==)"\},"device_id":(\d+),"byte_size":(\d+)\})re");
   std::string line;
   std::getline(in, line);
-  std::smatch match;
-  if (!std::regex_match(line, match, body)) {
+  ExportedMemory memory;
+  char b64[89];
+  const int found = std::sscanf(line.c_str(),
+                                R"({"raw_handle":{"b64":"%88[A-Za-z0-9+/=]"},"device_id":%)" SCNd64
+                                R"(,"byte_size":%)" SCNu64,
+                                b64, &memory.device_id, &memory.byte_size);
+  if (found == 3) memory.handle = base64_decode(b64);
+  if (memory.handle.size() != 64) {
     throw std::runtime_error("expected the line that the exporter prints on standard input");
   }
-  return {base64_decode(match[1].str()), std::stoll(match[2]), std::stoull(match[3])};
+  return memory;
 }
