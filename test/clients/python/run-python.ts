@@ -34,13 +34,18 @@ export async function runPython(
   return { code, output };
 }
 
-/** Runs pytest on one file; `tally` is the last line it prints, without the time it took. */
+export interface PytestEnd extends PythonEnd {
+  /** What became of each test, such as `PASSED`. */
+  readonly results: ReadonlyArray<{ readonly file: string; readonly name: string; readonly result: string }>;
+}
+
+/** Runs every test_*.py here in one process: starting the clients takes longer than most of the tests. */
 export async function runPytest(
   python: string,
-  file: string,
   variables: Readonly<Record<string, string>>,
-): Promise<PythonEnd & { readonly tally: string }> {
-  const end = await runPython(python, ["-m", "pytest", file], variables);
-  const tally = end.output.trimEnd().split("\n").at(-1)?.split(" in ")[0] ?? "";
-  return { ...end, tally };
+): Promise<PytestEnd> {
+  const end = await runPython(python, ["-m", "pytest", "-v"], variables);
+  const lines = end.output.matchAll(/^(test_\w+\.py)::(.+) ([A-Z]+) +\[ *\d+%\]$/gm);
+  const results = [...lines].map(([, file = "", name = "", result = ""]) => ({ file, name, result }));
+  return { ...end, results };
 }
