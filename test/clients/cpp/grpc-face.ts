@@ -7,7 +7,7 @@ import { programs } from "./programs.js";
 export const callStyles = ["blocking", "queue", "callback"] as const;
 
 /** How a call ended; beside the parity table's codes there are those that end a call early. */
-export interface CallEnd {
+interface CallEnd {
   readonly code: number;
   /** The error's text, empty on success. */
   readonly text: string;
