@@ -42,8 +42,9 @@ export class MappingPool {
   }
 
   /**
-   * Opens the handle, or joins the mapping there is. Rejects as the driver's open does, and with
-   * INVALID_ARGUMENT while a mapping of this handle is left over from a close that failed.
+   * Opens the handle, or joins the mapping there is. Rejects as the driver's open does, also with UNAVAILABLE
+   * where it joins one while the driver is unusable, and with INVALID_ARGUMENT while a mapping of this handle
+   * is left over from a close that failed.
    */
   async acquire(deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
     const key = `${deviceId}/${handle.exposeKey()}`;
@@ -58,6 +59,7 @@ export class MappingPool {
           "an earlier mapping of this handle could not be closed; unregister its region again, or export the memory anew",
         );
       } else {
+        this.#refuseIfLost();
         entry.users++;
         return entry.opened;
       }
@@ -78,6 +80,12 @@ export class MappingPool {
     const closed = this.#callClose(entry);
     entry.closing = closed.then(noop, noop);
     await closed;
+  }
+
+  /** Joining a mapping asks the driver nothing, so nothing else would tell that its memory cannot be reached. */
+  #refuseIfLost(): void {
+    const { health } = this.#driver;
+    if (health.state === "unusable") throw new RegistryError("UNAVAILABLE", health.reason);
   }
 
   #openNew(key: string, deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {

@@ -193,6 +193,21 @@ test("without a usable driver a register is UNAVAILABLE with the driver's reason
   );
 });
 
+test("a driver that was lost refuses a register that would share a mapping, for which it is not asked", async () => {
+  const { driver, registry, names } = createHarness();
+  const { handle } = driver.allocate(64);
+  await registry.register(request("r", handle), context);
+  driver.health = { state: "unusable", reason: "the driver no longer works: restart the service" };
+  await expectRejection(
+    registry.register(request("s", handle), context),
+    "UNAVAILABLE",
+    "failed to register shared memory region 's': the driver no longer works: restart the service",
+  );
+  expect([driver.openCalls, registry.mappings, names()]).toEqual([1, 1, ["r"]]);
+  await registry.unregister("r", context);
+  expect(registry.mappings).toBe(0);
+});
+
 test("a driver that refuses to list its devices is no fault of the client", async () => {
   const { driver, registry } = createHarness();
   driver.devicesError = driverError(2, "CUDA_ERROR_OUT_OF_MEMORY", "cuDeviceGetName");

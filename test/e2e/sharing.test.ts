@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
-import { startExporter, startService } from "../helpers/cudashm.js";
+import { createCudaDriver } from "../../src/native/driver-selection.js";
+import { startExporter, startService, testDriver } from "../helpers/cudashm.js";
 import { region, request } from "../helpers/http.js";
 import { inferenceClient } from "../helpers/inference-client.js";
 
@@ -122,6 +123,28 @@ test("memory of a killed exporter stays readable until it is unregistered, and c
   expect(refused.status).toBe(400);
   expect(refused.text).toMatch(/CUDA_ERROR_\w+ \(\d+\)/);
   expect(refused.text).not.toContain(exporter.body.raw_handle.b64);
+});
+
+test("memory that is freed and allocated again has a new handle, and the old mapping keeps the old bytes", async () => {
+  const driver = createCudaDriver({ preference: testDriver, contextLingerMs: 0 });
+  const allocate = async (text: string) => {
+    const allocation = await driver.allocate(0, 4096n);
+    await allocation.write(0n, Buffer.from(text));
+    const b64 = Buffer.from((await allocation.exportHandle()).exposeBytes()).toString("base64");
+    return { allocation, body: `{"raw_handle":{"b64":"${b64}"},"device_id":0,"byte_size":4096}` };
+  };
+  const old = await allocate("first life");
+  expect(await post(region("old", "register"), old.body)).toEqual(ok);
+  await old.allocation.free();
+  const anew = await allocate("next life!");
+  expect(anew.body).not.toBe(old.body);
+  expect(await post(region("new", "register"), anew.body)).toEqual(ok);
+  expect([await contents("old", 0, 10), await contents("new", 0, 10)]).toEqual(["first life", "next life!"]);
+  await anew.allocation.write(0n, Buffer.from("NEXT LIFE?"));
+  expect([await contents("old", 0, 10), await contents("new", 0, 10)]).toEqual(["first life", "NEXT LIFE?"]);
+  expect(await post("/v2/cudasharedmemory/unregister")).toEqual(ok);
+  expect((await post(region("old", "register"), old.body)).status).toBe(400);
+  await anew.allocation.free();
 });
 
 test("64 bytes that are no handle are refused with the driver's error, and nothing is listed", async () => {

@@ -17,6 +17,7 @@ function median(values: readonly number[]): number {
 describe.skipIf(testDriver !== "emulated")("a slow driver", () => {
   test("seven opens of 5 s on one device delay no other call by more than 50 ms", async () => {
     await using service = await startService([], delays(5000, 2, 3, 4, 5, 6, 7, 8));
+    using grpc = inferenceClient(service.grpcAddress);
     await using quick = await startExporter();
     await using slow = await startExporter();
     // A handle of its own for each, since those of one allocation share their open.
@@ -25,12 +26,15 @@ describe.skipIf(testDriver !== "emulated")("a slow driver", () => {
     const calls: Record<string, () => Promise<unknown>> = {
       status: () => request("GET", `${service.httpUrl}/v2/cudasharedmemory/status`),
       ready: () => request("GET", `${service.httpUrl}/v2/health/ready`),
+      "status over gRPC": () => grpc.call("CudaSharedMemoryStatus", {}),
+      "ready over gRPC": () => grpc.call("ServerReady", {}),
       pair: async () => {
         expect((await post(region("quick", "register"), quick.bodyLine)).status).toBe(200);
         expect((await post(region("quick", "unregister"))).status).toBe(200);
       },
     };
-    await calls.pair?.();
+    // Each once, so that what is timed below is neither a first connection nor a first context.
+    for (const call of Object.values(calls)) await call();
 
     let slowDone = 0;
     const registers = [slow, ...others].map(async (exporter, i) => {

@@ -7,7 +7,7 @@ const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const self = { executable: process.execPath, args: [main] };
 
 /** The driver that end-to-end tests run on; `npm run test:gpu` sets it to cuda. */
-export const testDriver = process.env.CUDASHM_TEST_DRIVER ?? "emulated";
+export const testDriver = process.env.CUDASHM_TEST_DRIVER === "cuda" ? "cuda" : "emulated";
 
 type Variables = Readonly<Record<string, string>>;
 
