@@ -89,7 +89,7 @@ function describeResponses({ success, errors, next, emptyBadRequest }: Operation
       description,
       headers: requestId,
       ...(body && { content: describeBody(body) }),
-      ...(next && { links: Object.fromEntries(next.map((id) => [id, sameRegion(id)])) }),
+      ...(next && { links: describeLinks(next) }),
     };
   }
   for (const status of [...statuses].sort()) {
@@ -112,6 +112,7 @@ function describeError(description: string): JsonSchema {
   };
 }
 
-function sameRegion(operationId: string): JsonSchema {
-  return { operationId, parameters: { region_name: "$request.path.region_name" } };
+function describeLinks({ regionName, operations }: NonNullable<Operation["next"]>): JsonSchema {
+  const link = (operationId: string) => ({ operationId, parameters: { region_name: regionName } });
+  return Object.fromEntries(operations.map((operationId) => [operationId, link(operationId)]));
 }

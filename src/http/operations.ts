@@ -15,8 +15,8 @@ export interface Operation {
   readonly body?: RequestBody;
   /** The answer of status 200; null if there is none. */
   readonly success: { readonly description: string; readonly body?: MediaType } | null;
-  /** Operations that make sense after this one, with the region it was about. */
-  readonly next?: readonly string[];
+  /** Operations that make sense after this one, and the expression for the region they are then about. */
+  readonly next?: { readonly regionName: string; readonly operations: readonly string[] };
   /** What can go wrong beyond what can with any request. */
   readonly errors: readonly ErrorCode[];
   /** Status 400 has an empty body. */
@@ -44,7 +44,13 @@ const contentsPath = "/v1/regions/{region_name}/contents";
 const json = (schema: JsonSchema): MediaType => ({ contentType: "application/json", schema });
 const named = (name: keyof typeof schemas) => ({ $ref: `#/components/schemas/${name}` });
 const list = (name: keyof typeof schemas) => json({ type: "array", items: named(name) });
-const bytes = { contentType: bytesContentType, schema: {} };
+const bytes = { contentType: bytesContentType, schema: { type: "string", format: "binary" } };
+const ofOneRegion = [
+  "cudaSharedMemoryRegionStatus",
+  "readRegionContents",
+  "writeRegionContents",
+  "cudaSharedMemoryUnregister",
+];
 
 /** Every operation of the HTTP face, by its operationId. */
 export const operations = {
@@ -54,6 +60,7 @@ export const operations = {
     tag: "CUDA Shared Memory",
     summary: "List every region, sorted by the bytes of its name",
     success: { description: "The regions", body: list("CudaSharedMemoryRegion") },
+    next: { regionName: "$response.body#/0/name", operations: ofOneRegion },
     errors: [],
   },
   cudaSharedMemoryRegionStatus: {
@@ -74,7 +81,7 @@ export const operations = {
     parameters: ["regionName"],
     body: { ...json(named("CudaSharedMemoryRegistration")), required: true },
     success: { description: "Registered; the body is empty" },
-    next: ["cudaSharedMemoryRegionStatus", "cudaSharedMemoryUnregister"],
+    next: { regionName: "$request.path.region_name", operations: ofOneRegion },
     errors: ["INVALID_ARGUMENT", "ALREADY_EXISTS", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED", "UNAVAILABLE"],
   },
   cudaSharedMemoryRegisterWithoutName: {

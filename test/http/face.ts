@@ -7,6 +7,7 @@ import { createHttpApp, type HttpApp, type HttpFaceOptions } from "../../src/htt
 import { BodyDrain, type BodyDrainLimits, defaultBodyDrainLimits } from "../../src/http/body-drain.js";
 import { type HttpServer, listenHttp } from "../../src/http/server.js";
 import { type FakeAllocation, FakeDriver } from "../helpers/fake-driver.js";
+import { undescribed } from "./described-answer.js";
 
 export interface FaceOptions extends Partial<HttpFaceOptions> {
   readonly allowClientShm?: boolean;
@@ -74,7 +75,11 @@ export class Face implements AsyncDisposable {
         incoming.on("end", () => {
           const bytes = Buffer.concat(pieces);
           const { statusCode = 0, headers } = incoming;
-          resolve({ status: statusCode, headers, bytes, text: bytes.toString() });
+          const answer = { status: statusCode, headers, bytes, text: bytes.toString() };
+          // Every answer that any test gets is one that the OpenAPI document describes.
+          const problem = undescribed(method, path, answer);
+          if (problem === null) resolve(answer);
+          else reject(new Error(`not in the OpenAPI document: ${problem}`));
         });
       });
       outgoing.on("error", reject);
