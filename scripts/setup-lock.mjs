@@ -8,16 +8,17 @@ export async function withSetupLock(work) {
   let told = false;
   for (;;) {
     try {
-      writeFileSync(lock, String(process.pid), { flag: "wx" });
+      writeFileSync(lock, identity(process.pid), { flag: "wx" });
       break;
     } catch (error) {
       if (error.code !== "EEXIST") throw error;
     }
-    const holder = Number(existsSync(lock) ? readFileSync(lock, "utf8") : 0);
-    if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
+    const holder = existsSync(lock) ? readFileSync(lock, "utf8") : "";
+    const pid = Number.parseInt(holder, 10);
+    if (pid > 0 && identity(pid) !== holder) rmSync(lock, { force: true });
     else if (!told) {
       told = true;
-      process.stderr.write(`setup: waiting for the setup that process ${holder} runs ...\n`);
+      process.stderr.write(`setup: waiting for the setup that process ${pid} runs ...\n`);
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -27,11 +28,13 @@ export async function withSetupLock(work) {
   work();
 }
 
-function isAlive(pid) {
+/** A process's number and start time, which together no later process has; no start time if there is none. */
+function identity(pid) {
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === "EPERM";
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The start time is field 22; the name, field 2, may hold anything but ends with the last parenthesis.
+    return `${pid} ${stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]}`;
+  } catch {
+    return `${pid}`;
   }
 }
