@@ -16,6 +16,11 @@ export function callLog() {
           const [, , called, code] = line.split(" ");
           return called === name && code === String(result);
         }).length,
+    /** Every function that was called, in order of their names' bytes. */
+    functions: (): string[] => {
+      const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
+      return [...new Set(lines.map((line) => line.split(" ")[2] ?? ""))].sort();
+    },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
   };
 }

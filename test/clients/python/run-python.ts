@@ -12,16 +12,17 @@ export interface PythonEnd {
   readonly output: string;
 }
 
-/** Runs Python, which finds the driver of the tests as libcuda.so.1, to its end. */
+/** Runs Python to its end with `input` on its standard input. It finds the driver of the tests as libcuda.so.1. */
 export async function runPython(
   python: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
+  input = "",
 ): Promise<PythonEnd> {
   const driver = testDriver === "emulated" ? { LD_LIBRARY_PATH: emulatedDriverFolder() } : {};
   const child = spawn(python, args, {
     cwd: folder,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: "pipe",
     env: { ...process.env, ...driver, ...variables },
   });
   let output = "";
@@ -30,6 +31,7 @@ export async function runPython(
       output += text;
     });
   }
+  child.stdin.end(input);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, output };
 }
