@@ -21,14 +21,14 @@ export interface Outcome {
   readonly regions: readonly ListedRegion[];
 }
 
-export interface ListedRegion {
+interface ListedRegion {
   readonly name: string;
   /** Digits as they came over the wire, so that nothing can be rounded on the way. */
   readonly deviceId: string;
   readonly byteSize: string;
 }
 
-export interface Registration {
+interface Registration {
   readonly name: string;
   readonly handle: Uint8Array;
   readonly deviceId?: bigint;

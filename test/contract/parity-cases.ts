@@ -7,7 +7,7 @@ export interface ExportedMemory {
   readonly byteSize: bigint;
 }
 
-export interface ParityFixture {
+interface ParityFixture {
   /** The face under test. */
   readonly face: FaceClient;
   /** The other face of the same service. */
