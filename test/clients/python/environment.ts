@@ -24,7 +24,7 @@ export function describePython<Name extends string>(
   }
   const why = `${title} not tested: ${missing.stderr.trim()}`;
   process.stderr.write(`${why}\n`);
-  if (missing.status === cannotBeMade && process.env.CI !== "true") describe.skip(title, () => test(why));
+  if (missing.status === cannotBeMade && process.env.CI !== "true") test.skip(title, () => {});
   else test(title, () => expect.fail(why));
 }
 
