@@ -9,33 +9,35 @@ const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 // One run of all of them, where many tests share few cores.
 const timeoutMs = 240_000;
 const twoDevices = { CUDASHM_EMULATED_DEVICE_COUNT: "2" };
+const everyOtherClose = [1, 3, 5, 7].map((nth) => `cuIpcCloseMemHandle@${nth}=400`);
+
+/** How each service that the Python tests know by name is started. */
+const services: Readonly<Record<string, () => Promise<ServiceProcess>>> = {
+  usual: () => startService(["--allow-contents"], twoDevices),
+  disabled: () => startService(["--allow-client-shm=false"], twoDevices),
+  "without a device": () => startService([], { CUDASHM_EMULATED_DEVICE_COUNT: "0" }),
+  "whose every other close fails": () => startService([], { CUDASHM_EMULATED_FAULTS: `${everyOtherClose}` }),
+};
 
 describePython("the official Python clients", ["clients", "cuda-newest"], (pythons) => {
-  let service: ServiceProcess;
-  let disabled: ServiceProcess;
+  const running = new Map<string, ServiceProcess>();
   let run: PytestEnd;
   beforeAll(async () => {
-    [service, disabled] = await Promise.all([
-      startService(["--allow-contents"], twoDevices),
-      startService(["--allow-client-shm=false"], twoDevices),
+    for (const [name, start] of Object.entries(services)) running.set(name, await start());
+    const addresses = [...running].map(([name, { httpUrl, grpcAddress }]) => [
+      name,
+      { http: new URL(httpUrl).host, grpc: grpcAddress },
     ]);
     run = await runPytest(pythons.clients, {
       ...twoDevices,
-      TEST_HTTP_ADDRESS: new URL(service.httpUrl).host,
-      TEST_GRPC_ADDRESS: service.grpcAddress,
-      TEST_DISABLED_HTTP_ADDRESS: new URL(disabled.httpUrl).host,
-      TEST_DISABLED_GRPC_ADDRESS: disabled.grpcAddress,
+      TEST_SERVICES: JSON.stringify(Object.fromEntries(addresses)),
       TEST_ALLOCATE_COMMAND: JSON.stringify([process.execPath, main, "allocate", `--driver=${testDriver}`]),
       TEST_CLIENTS_PYTHON: pythons.clients,
       TEST_NEWEST_PYTHON: pythons["cuda-newest"],
     });
   }, timeoutMs);
   afterAll(async () => {
-    expect(await service.stop()).toEqual({ code: 0, signal: null });
-    expect(await disabled.stop()).toEqual({ code: 0, signal: null });
-    // No client's fault is a fault of the service.
-    const problems = [...service.log, ...disabled.log].filter(({ level }) => Number(level) >= 50);
-    expect(problems).toEqual([]);
+    for (const service of running.values()) expect(await service.stop()).toEqual({ code: 0, signal: null });
   });
 
   test.each([
@@ -57,5 +59,22 @@ describePython("the official Python clients", ["clients", "cuda-newest"], (pytho
   test("every test ran, and no other failed", () => {
     expect(run.code, run.output).toBe(0);
     expect(run.output).toMatch(new RegExp(`^=+ ${run.results.length} passed in .*=+$`, "m"));
+  });
+
+  test("no client's fault is logged as a fault of the service", () => {
+    const logged = [...running].filter(([name]) => name !== "whose every other close fails");
+    const faults = logged.flatMap(([, { log }]) => log.filter(({ level }) => Number(level) >= 50));
+    expect(faults).toEqual([]);
+  });
+
+  test("no log holds a handle or a password", () => {
+    const log = JSON.stringify([...running.values()].map((service) => service.log));
+    expect(log).toContain("region-0999");
+    // What every handle of the emulated driver begins with, and what the Basic auth plugin sends.
+    for (const secret of ["CUDASHM-EMULATE", "ada:s3cret:with a colon"]) {
+      expect(log).not.toContain(secret);
+      expect(log).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
+      expect(log).not.toContain(Buffer.from(secret).toString("hex"));
+    }
   });
 });

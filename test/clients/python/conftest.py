@@ -10,10 +10,15 @@ from faces import FACES, Face
 from memory import Exporter
 
 
+SERVICES = {
+    name: SimpleNamespace(**addresses) for name, addresses in json.loads(os.environ["TEST_SERVICES"]).items()
+}
+
+
 @pytest.fixture(scope="session")
 def service():
     """Addresses of the service, `host:port` each. It and this process see two devices."""
-    return SimpleNamespace(http=os.environ["TEST_HTTP_ADDRESS"], grpc=os.environ["TEST_GRPC_ADDRESS"])
+    return SERVICES["usual"]
 
 
 @pytest.fixture(scope="session", params=FACES)
@@ -30,6 +35,20 @@ def face(session_face):
     yield session_face
     session_face.unregister()
     assert session_face.regions() == {}
+
+
+@pytest.fixture(params=FACES)
+def face_of(request):
+    """Each of the four clients in turn, of a service that was started in another way."""
+    faces = []
+
+    def connect(name):
+        faces.append(Face(request.param, SERVICES[name]))
+        return faces[-1]
+
+    yield connect
+    for face in faces:
+        face.close()
 
 
 @pytest.fixture(scope="session")

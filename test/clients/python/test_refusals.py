@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from faces import over_http
+from faces import over_grpc, over_http
 
 HANDLE_TEXT = r"'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t"
 
@@ -106,3 +106,40 @@ def test_no_message_holds_the_handle(face, memory):
         face.register("r", memory, byte_size=5001)
     assert memory.raw_handle not in str(refused.value)
     assert base64.b64decode(memory.raw_handle).hex() not in str(refused.value)
+
+
+@over_http
+def test_a_body_over_the_limit(face, memory):
+    limit = 1 << 20
+    text = rf"request JSON size of \d+ bytes exceeds the maximum allowed input size of {limit} bytes"
+    with face.refusal("INVALID_ARGUMENT", text):
+        face.register("r", memory, raw_handle="A" * limit)
+    assert face.regions() == {}
+
+
+@over_grpc
+def test_a_message_over_the_limit(face, memory):
+    with face.refusal("RESOURCE_EXHAUSTED", r".*message"):
+        face.register("r", memory, raw_handle="A" * (1 << 20))
+    assert face.regions() == {}
+
+
+def test_a_service_without_a_device(face_of, memory):
+    face = face_of("without a device")
+    with face.refusal("UNAVAILABLE", r".*CUDA_ERROR_NO_DEVICE \(100\)"):
+        face.register("r", memory)
+    assert face.call("is_server_live") is True
+    assert face.call("is_server_ready") is False
+    face.unregister("r")
+    face.unregister()
+    assert face.regions() == {}
+
+
+def test_a_driver_that_fails_to_close(face_of, memory):
+    face = face_of("whose every other close fails")
+    face.register("r", memory)
+    with face.refusal("INTERNAL", r"failed to close CUDA IPC handle: CUDA_ERROR_INVALID_HANDLE \(400\)"):
+        face.unregister("r")
+    assert face.regions() == {"r": (0, 5000)}
+    face.unregister("r")
+    assert face.regions() == {}

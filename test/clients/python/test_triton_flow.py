@@ -2,15 +2,12 @@
 
 import base64
 import json
-import os
 import urllib.error
 import urllib.request
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tritonclient.utils.cuda_shared_memory as cuda_shared_memory
-from faces import FACES, Face
 from memory import HelperMemory
 
 ONES = np.ones(16, dtype=np.int32)
@@ -88,22 +85,12 @@ def test_a_handle_that_is_too_small_over_http(service, dummy):
     assert error.startswith("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t")
 
 
-@pytest.fixture(params=FACES)
-def disabled_face(request):
-    """Each client of a service that was started with --allow-client-shm=false."""
-    address = SimpleNamespace(
-        http=os.environ["TEST_DISABLED_HTTP_ADDRESS"], grpc=os.environ["TEST_DISABLED_GRPC_ADDRESS"]
-    )
-    face = Face(request.param, address)
-    yield face
-    face.close()
-
-
-def test_client_shared_memory_is_disabled(disabled_face, dummy):
+def test_client_shared_memory_is_disabled(face_of, dummy):
+    face = face_of("disabled")
     text = r"Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.$"
-    with disabled_face.refusal("UNIMPLEMENTED", text):
-        disabled_face.register("dummy", dummy)
+    with face.refusal("UNIMPLEMENTED", text):
+        face.register("dummy", dummy)
     # What clients call before they register anything is still answered.
-    disabled_face.call("unregister_system_shared_memory")
-    disabled_face.unregister()
-    assert disabled_face.regions() == {}
+    face.call("unregister_system_shared_memory")
+    face.unregister()
+    assert face.regions() == {}
