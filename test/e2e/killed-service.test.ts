@@ -6,7 +6,7 @@ test("a service that is killed with open regions leaves its exporter and its suc
   await using exporter = await startExporter(["--fill=kept "]);
   const register = async (service: { readonly httpUrl: string }) =>
     (await request("POST", service.httpUrl + region("r", "register"), exporter.bodyLine)).status;
-  const killed = await startService();
+  await using killed = await startService();
   expect(await register(killed)).toBe(200);
   expect(await killed.stop("SIGKILL")).toEqual({ code: null, signal: "SIGKILL" });
   expect(await exporter.read(0, 5)).toEqual(Buffer.from("kept "));
