@@ -6,6 +6,12 @@ import { testDriver } from "../../helpers/cudashm.js";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
+// Compiling the clients' packages takes seconds, so it is done once, and nothing is written beside the sources.
+const bytecode = {
+  PYTHONDONTWRITEBYTECODE: "",
+  PYTHONPYCACHEPREFIX: fileURLToPath(new URL("../../../.venv/bytecode", import.meta.url)),
+};
+
 export interface PythonEnd {
   readonly code: number | null;
   /** Standard output and standard error as they came. */
@@ -23,7 +29,7 @@ export async function runPython(
   const child = spawn(python, args, {
     cwd: folder,
     stdio: "pipe",
-    env: { ...process.env, ...driver, ...variables },
+    env: { ...process.env, ...bytecode, ...driver, ...variables },
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
