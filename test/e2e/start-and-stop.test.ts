@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { runCommand, startExporter, startService, testDriver } from "../helpers/cudashm.js";
 import { region, request } from "../helpers/http.js";
@@ -33,6 +35,30 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the service with code 0", asy
   await using service = await startService();
   expect(await service.stop(signal)).toEqual({ code: 0, signal: null });
   expect(service.process.errorText).toBe("");
+});
+
+test("SIGTERM to npm start reaches the service, which ends with code 0", async () => {
+  const options = [`--driver=${testDriver}`, "--http-port=0", "--grpc-port=0"];
+  const npm = spawn("npm", ["start", "--silent", "--ignore-scripts", "--", ...options], {
+    detached: true,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const closed = once(npm, "close");
+    const log: string[] = [];
+    for await (const line of createInterface({ input: npm.stdout })) {
+      log.push(line);
+      if (line.includes("Started HTTPService")) {
+        npm.kill();
+        // The shell that npm starts must not be what takes the signal and leaves the service behind.
+        expect(await once(npm, "exit")).toEqual([0, null]);
+      }
+    }
+    await closed;
+    expect(JSON.parse(log.at(-1) ?? "")).toMatchObject({ msg: "stopped" });
+  } finally {
+    if (npm.exitCode === null) process.kill(-(npm.pid ?? 0), "SIGKILL");
+  }
 });
 
 test("SIGTERM with a parked keep-alive connection and open regions ends with code 0 well before any timeout", async () => {
