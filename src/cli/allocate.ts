@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { driverOptions } from "../config/driver-options.js";
 import { optionsHelp } from "../config/help.js";
 import { boolean, integer, optional } from "../config/option.js";
 import { readOptions } from "../config/read-options.js";
-import { driverOptions } from "../config.js";
 import { DriverError } from "../core/driver.js";
 import { RegistryError } from "../core/errors.js";
 import type { IpcMemHandle } from "../core/handle.js";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { driverOptions } from "../config/driver-options.js";
 import { optionsHelp } from "../config/help.js";
 import { readOptions } from "../config/read-options.js";
-import { driverOptions } from "../config.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 import { grpcClient, httpClient } from "./demo-clients.js";
 import { createReport, type Report } from "./demo-report.js";

@@ -1,5 +1,8 @@
 import { isIP } from "node:net";
 
+/** Node's timers take at most this many milliseconds and fire at once beyond it. */
+export const maxTimerMs = 2 ** 31 - 1;
+
 /** How the text of an option becomes a value. */
 export interface OptionKind<T> {
   /** Stands for the value in help, such as `PORT`. */

@@ -1,0 +1,40 @@
+import { boolean, integer, text } from "./option.js";
+
+/** What concerns the service as a whole. */
+export const serviceOptions = {
+  allowClientShm: {
+    flag: "allow-client-shm",
+    kind: boolean,
+    default: true,
+    group: "Service",
+    help: "Let clients register memory.",
+  },
+  exitTimeoutSecs: {
+    flag: "exit-timeout-secs",
+    kind: integer(1, 2_000_000, "SECONDS"),
+    default: 30,
+    group: "Service",
+    help: "How long a stop may take before the process ends with code 1.",
+  },
+  id: {
+    flag: "id",
+    kind: text("NAME"),
+    default: "cudashm",
+    group: "Service",
+    help: "The name the service tells of itself.",
+  },
+  logInfo: {
+    flag: "log-info",
+    kind: boolean,
+    default: true,
+    group: "Service",
+    help: "Log start, stop and every change of the registry; false leaves warnings and errors.",
+  },
+  logVerbose: {
+    flag: "log-verbose",
+    kind: integer(0, 9),
+    default: 0,
+    group: "Service",
+    help: "1 and more log the steps of start and stop too.",
+  },
+} as const;
