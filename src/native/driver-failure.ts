@@ -68,7 +68,11 @@ function refusalToError(failure: RawFailure, kind: DriverKind): DriverError | Re
 }
 
 function refusalOf(failure: RawFailure, kind: DriverKind): DriverRefusal {
-  return { cudaError: failure.name, cudaCode: failure.code, hint: driverHint(kind, failure.code) };
+  return {
+    cudaError: failure.name,
+    cudaCode: failure.code,
+    hint: driverHint(kind, failure.call, failure.code),
+  };
 }
 
 function described(failure: RawFailure): string {

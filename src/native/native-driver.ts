@@ -118,7 +118,7 @@ export class NativeDriver implements CudaDriver {
     throw new DriverError("cuDeviceGet", {
       cudaError: "CUDA_ERROR_INVALID_DEVICE",
       cudaCode: 101,
-      hint: driverHint(this.kind, 101),
+      hint: driverHint(this.kind, "cuDeviceGet", 101),
     });
   }
 

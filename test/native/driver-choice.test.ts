@@ -69,6 +69,15 @@ test.each([
   expect([driver.kind, driver.description, warnings]).toEqual([null, null, []]);
 });
 
+test("a variable that the emulated driver cannot use is told as such, not as a fault of a handle", async () => {
+  using copy = emulatedCopy({ CUDASHM_EMULATED_DEVICE_COUNT: "many" });
+  const { error } = await choose({ preference: "emulated" }, copy);
+  expect((error as Error).message).toMatch(
+    /^no usable CUDA driver: cuInit: CUDA_ERROR_INVALID_VALUE \(1\): .*CUDASHM_EMULATED_ variable.*standard error/,
+  );
+  expect((error as Error).message).not.toMatch(/handle|exporter/);
+});
+
 test("a library that lacks a function is not usable, and the function is named", async () => {
   using copy = emulatedCopy({ CUDASHM_EMULATED_HIDE: "cuMemGetAddressRange_v2" }, true);
   const { driver, error } = await choose({ preference: "auto" }, copy);
