@@ -68,3 +68,8 @@ test("the gRPC call answers what the README says", async () => {
   const { stdout } = await shell("bash", ["-e", "-c", commands], { cwd: folder });
   expect(stdout.trim().split("\n")).toEqual(promised(commands));
 });
+
+test("the handle that the README's commands leave in region.json is kept out of commits", async () => {
+  const { stdout } = await shell("git", ["check-ignore", "--no-index", "region.json"], { cwd: root });
+  expect(stdout).toBe("region.json\n");
+});
