@@ -20,6 +20,11 @@ const environments = {
     requirements: "test/clients/python/requirements-cuda-newest.txt",
     pythons: [11, 13],
   },
+  schemathesis: {
+    purpose: "the HTTP contract",
+    requirements: "test/clients/contract/requirements.txt",
+    pythons: [11, 13],
+  },
 };
 
 const args = process.argv.slice(2);

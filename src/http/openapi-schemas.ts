@@ -127,7 +127,7 @@ export const headers = {
   },
   ErrorCode: {
     description:
-      "The error in gRPC's words, since several share a status; absent from what never became a request",
+      "The error in gRPC's words, since several share a status; absent where no operation was reached",
     schema: { type: "string", enum: Object.keys(httpStatuses) },
   },
 } as const satisfies Readonly<Record<string, JsonSchema>>;

@@ -101,6 +101,7 @@ export const operations = {
     success: {
       description: "There is no such region, or it goes when its last user lets go; the body is empty",
     },
+    next: { regionName: "$request.path.region_name", operations: ["cudaSharedMemoryRegister"] },
     errors: ["INVALID_ARGUMENT"],
   },
   cudaSharedMemoryUnregisterAll: {
