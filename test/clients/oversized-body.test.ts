@@ -35,8 +35,9 @@ test("a body of 2 GiB is thrown away as it comes and then refused, on a connecti
   expect(JSON.parse(bodyOf(refused))).toEqual({
     error: `request JSON size of ${bodyBytes} bytes exceeds the maximum allowed input size of ${MiB} bytes. Use --http-max-input-size to increase the limit.`,
   });
-  // VmHWM is the most it ever was, so no peak in between is missed.
-  expect(memoryKiB("VmHWM") - before).toBeLessThan((64 * MiB) / 1024);
+  // VmHWM is the most it ever was, so no peak in between is missed. What was read waits for the garbage collector,
+  // which lets some 60 MiB gather, of whatever size the body is; buffering it would take 2 GiB.
+  expect(memoryKiB("VmHWM") - before).toBeLessThan((128 * MiB) / 1024);
 
   socket.write("GET /v2/cudasharedmemory/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   expect(bodyOf(await answer(socket))).toBe("[]");
