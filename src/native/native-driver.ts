@@ -63,7 +63,9 @@ export class NativeDriver implements CudaDriver {
     return this.#fault === null ? { state: "usable" } : { state: "unusable", reason: this.#fault.message };
   }
 
-  devices(): Promise<readonly CudaDevice[]> {
+  async devices(): Promise<readonly CudaDevice[]> {
+    // A lost driver lists nothing either, however long the list was before.
+    if (this.#fault !== null) throw this.#fault;
     this.#devices ??= this.#listDevices();
     return this.#devices;
   }
@@ -111,8 +113,6 @@ export class NativeDriver implements CudaDriver {
   };
 
   async #requireDevice(deviceId: number): Promise<void> {
-    // Every call would be answered with the same fault, perhaps after a long wait.
-    if (this.#fault !== null) throw this.#fault;
     const devices = await this.devices();
     if (devices.some(({ ordinal }) => ordinal === deviceId)) return;
     throw new DriverError("cuDeviceGet", {

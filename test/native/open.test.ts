@@ -133,6 +133,7 @@ test("a sticky fault ends all use of the driver at once and asks for a restart",
   const opens = loaded.log.count("cuIpcOpenMemHandle_v2", 700);
   await expect(loaded.driver.open(0, handle)).rejects.toBe(error);
   await expect(loaded.driver.allocate(0, 1n)).rejects.toBe(error);
+  await expect(loaded.driver.devices()).rejects.toBe(error);
   expect(loaded.log.count("cuIpcOpenMemHandle_v2", 700)).toBe(opens);
 });
 
