@@ -63,7 +63,8 @@ export async function runSchemathesis(
           ...process.env,
           SCHEMATHESIS_HOOKS: "hooks",
           PYTHONPATH: folder,
-          // Compiled code is kept with the environment, not beside the hooks.
+          // Compiled code is kept, whatever the machine's custom: with the environment, not beside the hooks.
+          PYTHONDONTWRITEBYTECODE: "",
           PYTHONPYCACHEPREFIX: join(dirname(dirname(python)), "pycache"),
           CONTRACT_URL: service.httpUrl,
           CONTRACT_EXPORTED: exporter.bodyLine,
