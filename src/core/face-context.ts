@@ -1,5 +1,6 @@
 import type { Protocol } from "./region.js";
 import type { RegionRegistry } from "./registry.js";
+import type { ObserveOperation } from "./request-observer.js";
 
 /** `not_ready`: alive without a usable driver. `exiting`: on the way down. */
 export type Readiness = "ready" | "not_ready" | "exiting";
@@ -23,6 +24,8 @@ export interface FaceContext {
   readonly registry: RegionRegistry;
   readonly info: ServiceInfo;
   readiness(): Readiness;
+  /** False once nothing but a new process helps, so that a supervisor restarts this one. Absent: always true. */
+  isLive?(): boolean;
   /** `cuda`, `emulated`, or why there is neither. */
   cudaDriver(): string;
   /** False refuses registers, as Triton's flag of that name. */
@@ -32,6 +35,8 @@ export interface FaceContext {
   /** A new id for a request, unique within this process. */
   nextRequestId(): string;
   reportFault(fault: Fault): void;
+  /** Asked for whoever wants to hear of every request; absent, no request reads a clock for it. */
+  readonly observeOperation?: ObserveOperation | undefined;
 }
 
 /** Triton's text for a register while `allowClientShm` is false. */

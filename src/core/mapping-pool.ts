@@ -11,6 +11,8 @@ export interface SharedMapping {
 class Entry implements SharedMapping {
   readonly key: string;
   users = 1;
+  /** Whether its bytes count among those that its device may have mapped. */
+  admitted = false;
   opened!: Promise<SharedMapping>;
   mapping!: DeviceMapping;
   /** The driver's close in progress: resolves whether it succeeds or not. */
@@ -29,11 +31,14 @@ class Entry implements SharedMapping {
 export class MappingPool {
   readonly #driver: CudaDriver;
   readonly #entries = new Map<string, Entry>();
+  readonly #maxDeviceBytes: bigint | undefined;
+  readonly #deviceBytes = new Map<number, bigint>();
   #open = 0;
   #stickyFault: unknown;
 
-  constructor(driver: CudaDriver) {
+  constructor(driver: CudaDriver, maxDeviceBytes?: bigint) {
     this.#driver = driver;
+    this.#maxDeviceBytes = maxDeviceBytes;
   }
 
   /** Mappings the driver opened and has not got back: its opens less its closes. */
@@ -64,6 +69,22 @@ export class MappingPool {
         return entry.opened;
       }
     }
+  }
+
+  /**
+   * Counts what is mapped among the bytes of its device, unless another user did. Where that would exceed the
+   * most that may be mapped there, it tells that limit and counts nothing; null if all is well.
+   */
+  admit(shared: SharedMapping): bigint | null {
+    const limit = this.#maxDeviceBytes;
+    const entry = shared as Entry;
+    if (limit === undefined || entry.admitted) return null;
+    const { deviceId, byteSize } = entry.mapping;
+    const bytes = (this.#deviceBytes.get(deviceId) ?? 0n) + byteSize;
+    if (bytes > limit) return limit;
+    this.#deviceBytes.set(deviceId, bytes);
+    entry.admitted = true;
+    return null;
   }
 
   /**
@@ -112,6 +133,7 @@ export class MappingPool {
       await entry.mapping.close();
       this.#open--;
       this.#entries.delete(entry.key);
+      if (entry.admitted) this.#discount(entry.mapping);
     } catch (error) {
       entry.closeFailed = true;
       this.#noteFault(error);
@@ -119,6 +141,10 @@ export class MappingPool {
     } finally {
       entry.closing = undefined;
     }
+  }
+
+  #discount({ deviceId, byteSize }: DeviceMapping): void {
+    this.#deviceBytes.set(deviceId, (this.#deviceBytes.get(deviceId) ?? 0n) - byteSize);
   }
 
   #noteFault(error: unknown): void {

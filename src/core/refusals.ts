@@ -56,6 +56,19 @@ export function registerFault(name: string, cause: unknown): RegistryError {
   return new RegistryError("INTERNAL", registerFailed(name, internalErrorText), { cause });
 }
 
+/** Refuses a register that would exceed a limit of the registry; `why` says which, and what to do. */
+export function overLimit(name: string, why: string): RegistryError {
+  return new RegistryError("RESOURCE_EXHAUSTED", registerFailed(name, why));
+}
+
+/** Refuses a region whose allocation does not fit into what may be mapped on its device. */
+export function deviceFull(name: string, deviceId: number, allocated: bigint, limit: bigint): RegistryError {
+  return overLimit(
+    name,
+    `its allocation of ${allocated} bytes would exceed the ${limit} that may be mapped on device ${deviceId} (--max-device-bytes); unregister regions on that device first`,
+  );
+}
+
 export function alreadyInManager(name: string): RegistryError {
   return new RegistryError(
     "ALREADY_EXISTS",

@@ -36,6 +36,14 @@ export class RegionLifecycle {
       const problem = `byte_size ${registration.byteSize} exceeds the ${allocated} bytes of the allocation`;
       return this.#undo(registration, refusals.invalidArguments(name, problem), origin);
     }
+    const limit = this.#pool.admit(mapping);
+    if (limit !== null) {
+      return this.#undo(
+        registration,
+        refusals.deviceFull(name, registration.deviceId, allocated, limit),
+        origin,
+      );
+    }
     const { change, refusal } = await this.#table.commit(registration, "registered", origin);
     if (change === null)
       return this.#undo(registration, registration.abandoned ?? refusals.exiting(), origin);

@@ -1,3 +1,4 @@
+import { Capacity, type RegistryLimits } from "./capacity.js";
 import { ChangeLog, type Outcome } from "./change-log.js";
 import type { RegionState, RegionStatus, RegistryChange, RegistryObserver } from "./region.js";
 import { RegionList } from "./region-list.js";
@@ -12,6 +13,7 @@ const stateAfter = {
 
 export interface RegionTableOptions {
   readonly observers: readonly RegistryObserver[];
+  readonly limits: RegistryLimits;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onObserverError: (error: unknown, change: RegistryChange) => void;
@@ -22,11 +24,13 @@ export class RegionTable {
   readonly #byName = new Map<string, Registration>();
   readonly #list = new RegionList();
   readonly #changes: ChangeLog;
+  readonly #capacity: Capacity;
   readonly #now: () => number;
   readonly #onObserverError: RegionTableOptions["onObserverError"];
 
   constructor(options: RegionTableOptions) {
     this.#changes = new ChangeLog(options.observers);
+    this.#capacity = new Capacity(options.limits);
     this.#now = options.now;
     this.#onObserverError = options.onObserverError;
   }
@@ -54,15 +58,16 @@ export class RegionTable {
     return this.#list.statuses();
   }
 
-  /** Takes the name; nobody sees it yet. */
+  /** Takes the name; nobody sees it yet. Throws RESOURCE_EXHAUSTED if that is one region too many. */
   reserve(registration: Registration): void {
+    this.#capacity.take(registration, this.#byName.size);
     this.#byName.set(registration.name, registration);
   }
 
   /** Frees a name of which no observer was told. */
   free(registration: Registration): void {
     registration.enter("gone");
-    this.#byName.delete(registration.name);
+    this.#remove(registration);
   }
 
   /** Counts a pin that came (1) or went (-1). */
@@ -106,11 +111,16 @@ export class RegionTable {
   #apply(registration: Registration, state: RegionState | "gone", status: RegionStatus): void {
     const wasVisible = registration.state !== "registering";
     registration.enter(state, status);
-    if (state === "gone") this.#byName.delete(registration.name);
+    if (state === "gone") this.#remove(registration);
     if (state !== "gone") {
       if (wasVisible) this.#list.replace(registration.status);
       else this.#list.add(registration.status);
     } else if (wasVisible) this.#list.remove(registration.name);
+  }
+
+  #remove(registration: Registration): void {
+    this.#byName.delete(registration.name);
+    this.#capacity.giveBack(registration);
   }
 
   #report(outcome: Outcome): Outcome {

@@ -1,4 +1,5 @@
 import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
+import type { RegistryLimits } from "./capacity.js";
 import type { CudaDriver } from "./driver.js";
 import type { RegistryError } from "./errors.js";
 import { forEachBounded } from "./for-each-bounded.js";
@@ -22,6 +23,8 @@ import { type Origin, Registration } from "./registration.js";
 export interface RegistryOptions {
   readonly driver: CudaDriver;
   readonly observers?: readonly RegistryObserver[];
+  /** Registers beyond them are RESOURCE_EXHAUSTED. */
+  readonly limits?: RegistryLimits;
   /** Milliseconds since the epoch; for tests. */
   readonly now?: () => number;
   /** Told what an observer rejects a change with that cannot be undone. Without it: a process warning. */
@@ -48,9 +51,11 @@ export class RegionRegistry implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   constructor(options: RegistryOptions) {
-    this.#pool = new MappingPool(options.driver);
+    const limits = options.limits ?? {};
+    this.#pool = new MappingPool(options.driver, limits.maxDeviceBytes);
     this.#table = new RegionTable({
       observers: options.observers ?? [],
+      limits,
       now: options.now ?? Date.now,
       onObserverError: options.onObserverError ?? warn,
     });
