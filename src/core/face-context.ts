@@ -1,3 +1,4 @@
+import type { Gate } from "./access/gate.js";
 import type { Protocol } from "./region.js";
 import type { RegionRegistry } from "./registry.js";
 import type { ObserveOperation } from "./request-observer.js";
@@ -30,6 +31,8 @@ export interface FaceContext {
   cudaDriver(): string;
   /** False refuses registers, as Triton's flag of that name. */
   readonly allowClientShm: boolean;
+  /** What the calls of each face pass first; without one, every call is let in. */
+  readonly gates?: { readonly http?: Gate | undefined; readonly grpc?: Gate | undefined };
   /** Aborted when the service stops: streams end, pending registers are undone. */
   readonly shutdown: AbortSignal;
   /** A new id for a request, unique within this process. */

@@ -1,6 +1,7 @@
 import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
+import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
 import { GrpcCallContext } from "./call-context.js";
 import { isFault, statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
@@ -24,20 +25,43 @@ export function addUnaryMethod<Request>(
   face: FaceContext,
   openCalls: OpenCalls,
 ): void {
+  const operation = face.observeOperation?.("grpc", operationName(method.path));
   const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-    void answer(method, face, new GrpcCallContext(face, call, openCalls), call.request, callback);
+    const context = new GrpcCallContext(face, call, openCalls);
+    if (operation === undefined) void answer(method, face, context, call.request, callback);
+    else void answerObserved(operation, method, face, context, call.request, callback);
   };
   const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
   server.addService({ [method.path]: definition }, { [method.path]: handler });
 }
 
-async function answer<Request>(
+/** The method's name as HTTP calls the same operation. */
+function operationName(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return name.charAt(0).toLowerCase() + name.slice(1);
+}
+
+async function answerObserved<Request>(
+  operation: OperationObserver,
   method: UnaryMethod<Request>,
   face: FaceContext,
   call: GrpcCallContext,
   bytes: Buffer,
   callback: sendUnaryData<Buffer>,
 ): Promise<void> {
+  const startedAt = operation.begin();
+  const outcome = await answer(method, face, call, bytes, callback);
+  operation.end(startedAt, outcome, call.requestId);
+}
+
+/** Answers in any case; resolves with how. */
+async function answer<Request>(
+  method: UnaryMethod<Request>,
+  face: FaceContext,
+  call: GrpcCallContext,
+  bytes: Buffer,
+  callback: sendUnaryData<Buffer>,
+): Promise<RequestOutcome> {
   let request: Request | undefined;
   let response: Buffer;
   try {
@@ -47,11 +71,12 @@ async function answer<Request>(
     const error = request === undefined ? undecodable(thrown, method.refuse) : thrown;
     callback(statusOfError(error), null, call.trailers());
     if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
-    return;
+    return error instanceof RegistryError ? error.code : "INTERNAL";
   } finally {
     call.finish();
   }
   callback(null, response, call.trailers());
+  return "OK";
 }
 
 /** The refusal of a request whose bytes are no message; `why` is the decoder's error. */

@@ -7,6 +7,7 @@ import { createCudaSharedMemory } from "./cuda-shared-memory.js";
 import { answerFailure } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import { NodeExchange } from "./node-exchange.js";
+import { type Handler, observed } from "./observed-handler.js";
 import { createOpenApi } from "./openapi.js";
 import { type OperationId, operations } from "./operations.js";
 import { createServiceState } from "./service-state.js";
@@ -22,8 +23,6 @@ export interface HttpFaceOptions {
 
 /** On our own server the environment is the exchange; mounted elsewhere it is whatever that puts there. */
 export type HttpApp = Hono<{ Bindings: NodeExchange }>;
-
-type Handler = (exchange: Exchange) => Response | Promise<Response>;
 
 /**
  * Triton's HTTP API over the registry of `context`. Paths are matched as the client wrote them, never decoded
@@ -79,16 +78,19 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions): H
     openApiDocument: createOpenApi(context),
   };
   for (const [id, { method, path }] of Object.entries(operations)) {
-    app.on(method, path.replace("{region_name}", ":name"), route(handlers[id as OperationId]));
+    const handler = observed(handlers[id as OperationId], context.observeOperation?.("http", id));
+    app.on(method, path.replace("{region_name}", ":name"), route(handler));
   }
 
-  app.notFound((c) => {
-    const exchange = exchangeOf(c.req.raw, c.env);
+  const unmatched = (exchange: Exchange) => {
     const allowed = methodsOf(app, exchange.path);
     return allowed.length === 0
       ? answerError(exchange, 404, "Not Found")
       : answerError(exchange, 405, "Method Not Allowed", { allow: allowed.join(", ") });
-  });
+  };
+  const observeUnmatched = context.observeOperation?.("http", "unmatched");
+  const answerUnmatched = observed(unmatched, observeUnmatched, "UNIMPLEMENTED");
+  app.notFound((c) => answerUnmatched(exchangeOf(c.req.raw, c.env)));
   app.onError((error, c) => answerFailure(exchangeOf(c.req.raw, c.env), error, context));
   return app;
 }
