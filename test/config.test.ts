@@ -60,6 +60,12 @@ test("a switch without a value leaves the next option alone", () => {
   expect(load(["--allow-contents", "--http-port", "1"])).toMatchObject({ allowContents: true, httpPort: 1 });
 });
 
+test("what follows a switch is its value, and told as such where it is none", () => {
+  expect(problems(["--allow-http", "maybe"])).toEqual([
+    '--allow-http: expected true, false, 1 or 0, got "maybe"',
+  ]);
+});
+
 test("the command line beats the environment, the environment beats the default", () => {
   const env = { CUDASHM_HTTP_PORT: "1", CUDASHM_GRPC_PORT: "2", CUDASHM_ALLOW_CLIENT_SHM: "false" };
   expect(load(["--http-port=3"], env)).toMatchObject({ httpPort: 3, grpcPort: 2, allowClientShm: false });

@@ -78,7 +78,7 @@ function readArguments(
       if (equals === -1 && next !== undefined && !next.startsWith("-")) i++;
     } else if (equals !== -1) {
       take(option, dashed, arg.slice(equals + 1));
-    } else if (option.kind.isSwitch && (next === undefined || option.kind.parse(next) === null)) {
+    } else if (option.kind.isSwitch && (next === undefined || next.startsWith("-"))) {
       take(option, dashed, "true");
     } else if (next === undefined || next.startsWith("--")) {
       problems.push(`${dashed}: expected ${option.kind.expected}, got nothing`);
