@@ -1,15 +1,16 @@
 import type { Config } from "./config.js";
 import type { FaceContext } from "./core/face-context.js";
-import { formatAddress, ListenError } from "./listen-error.js";
+import { type FaceName, formatAddress, ListenError } from "./listen-error.js";
+import type { ServiceMetrics } from "./metrics/service-metrics.js";
 
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** One face of the registry, listening. */
+/** One face of the registry, or its metrics, listening. */
 interface Face {
-  readonly protocol: "http" | "grpc";
+  readonly name: FaceName;
   /** What the start-up line calls it: scripts written for Triton look for that. */
   readonly title: string;
   /** `host:port` with the real port. */
@@ -21,9 +22,17 @@ interface Face {
 
 export type Faces = readonly Face[];
 
-/** Listens with every face that is switched on. If one cannot, closes the others and rejects with ListenError. */
-export async function listen(config: Config, context: FaceContext): Promise<Faces> {
+/**
+ * Listens with every face that is switched on, and for the metrics if there are any. If one cannot, closes the
+ * others and rejects with ListenError.
+ */
+export async function listen(
+  config: Config,
+  context: FaceContext,
+  metrics: ServiceMetrics | null,
+): Promise<Faces> {
   const attempts = await Promise.allSettled([
+    ...(metrics === null ? [] : [listenMetricsFace(config, context, metrics)]),
     ...(config.allowGrpc ? [listenGrpcFace(config, context)] : []),
     ...(config.allowHttp ? [listenHttpFace(config, context)] : []),
   ]);
@@ -65,15 +74,34 @@ async function listenHttpFace(config: Config, context: FaceContext): Promise<Fac
   return face("http", "HTTPService", host, server);
 }
 
+async function listenMetricsFace(
+  config: Config,
+  context: FaceContext,
+  metrics: ServiceMetrics,
+): Promise<Face> {
+  const { listenMetrics } = await import("./metrics/server.js");
+  const { metricsAddress: host, metricsPort: port } = config;
+  const server = await listenMetrics({
+    host,
+    port,
+    render: () => metrics.render(context),
+    reportFault: (error) =>
+      context.reportFault({ requestId: context.nextRequestId(), protocol: "http", error }),
+  }).catch((error: unknown) => {
+    throw new ListenError("metrics", host, port, error);
+  });
+  return face("metrics", "Metrics Service", host, server);
+}
+
 function face(
-  protocol: Face["protocol"],
+  name: FaceName,
   title: string,
   host: string,
-  server: { readonly address: Address; close(deadline: AbortSignal): Promise<void> },
+  server: { readonly address: Address | null; close(deadline: AbortSignal): Promise<void> },
 ): Face {
-  const address = { host, port: server.address.port };
+  const address = { host, port: server.address?.port ?? 0 };
   return {
-    protocol,
+    name,
     title,
     where: formatAddress(host, address.port),
     address,

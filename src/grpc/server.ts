@@ -1,9 +1,8 @@
-import { lookup } from "node:dns/promises";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { FaceContext } from "../core/face-context.js";
+import { type Listeners, type ListenOptions, openListeners } from "../listen/listeners.js";
 import { addHealthService } from "./health.js";
 import { addInferenceService } from "./inference-service.js";
-import { listenOnAll } from "./listeners.js";
 import { OpenCalls } from "./open-calls.js";
 import { addReflection } from "./reflection.js";
 
@@ -12,11 +11,7 @@ export interface GrpcServicesOptions {
   readonly healthPollMs?: number;
 }
 
-export interface GrpcListenOptions extends GrpcServicesOptions {
-  /** An address, or a name all of whose addresses are listened on. */
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
+export interface GrpcListenOptions extends GrpcServicesOptions, ListenOptions {
   /** A connection silent for so long is asked for a sign of life. */
   readonly keepaliveTimeMs?: number;
   /** A connection that gives none for so long is dropped. */
@@ -27,7 +22,7 @@ export interface GrpcListenOptions extends GrpcServicesOptions {
 
 /** The gRPC face, listening. */
 export interface GrpcServer {
-  readonly address: { readonly host: string; readonly port: number };
+  readonly address: Listeners["address"];
   /** Stops accepting and waits for the calls on their way; ends them by force when `deadline` aborts. */
   close(deadline: AbortSignal): Promise<void>;
 }
@@ -44,7 +39,7 @@ export function addGrpcServices(
   addReflection(server, face, openCalls);
 }
 
-/** Listens on `host` and `port`. Rejects with the system's error if it cannot, and then listens on nothing. */
+/** Serves every service. Rejects with UnixSocketError or the system's error if it cannot listen, and then listens on nothing. */
 export async function listenGrpc(face: FaceContext, options: GrpcListenOptions): Promise<GrpcServer> {
   const server = new Server({
     "grpc.max_receive_message_length": options.maxReceiveMessageBytes ?? 64 * 1024,
@@ -54,11 +49,11 @@ export async function listenGrpc(face: FaceContext, options: GrpcListenOptions):
   });
   addGrpcServices(server, face, options);
   const { injectConnection } = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const addresses = (await lookup(options.host, { all: true })).map(({ address }) => address);
-  const listeners = await listenOnAll(addresses, options.port, injectConnection);
+  const kind = { alpn: "h2", allowHalfOpen: false } as const;
+  const listeners = await openListeners(options, kind, injectConnection);
   let closed: Promise<unknown> | undefined;
   return {
-    address: { host: options.host, port: listeners.port },
+    address: listeners.address,
     async close(deadline) {
       closed ??= Promise.all([listeners.close(), shutDown(server)]);
       const force = () => listeners.destroyConnections();

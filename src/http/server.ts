@@ -1,25 +1,26 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type Server, type ServerResponse, STATUS_CODES } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type ServerOptions, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { type Listeners, type ListenOptions, openListeners } from "../listen/listeners.js";
 import type { HttpApp } from "./app.js";
 import { BodyDrain } from "./body-drain.js";
 import { HttpConnection } from "./connection.js";
 import { parserStatuses } from "./errors.js";
 import { NodeExchange, RequestMessage } from "./node-exchange.js";
 
-export interface ListenHttpOptions {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
+export interface ListenHttpOptions extends ListenOptions {
   readonly bodyDrain?: BodyDrain;
+  /** How long a request may take to arrive; Node's own limits where left out. */
+  readonly timeouts?: Pick<
+    ServerOptions,
+    "headersTimeout" | "requestTimeout" | "connectionsCheckingInterval"
+  >;
 }
 
 /** A server that listens. */
 export interface HttpServer {
-  readonly address: { readonly host: string; readonly port: number };
+  readonly address: Listeners["address"];
   /**
    * Stops accepting, lets answers on their way end, and resolves when the last connection is closed; what is
    * still open when `deadline` is aborted is cut. The second call waits for the first.
@@ -30,7 +31,7 @@ export interface HttpServer {
 /** Longer than the pools of common clients and proxies keep a connection, so that they close it first. */
 const keepAliveTimeoutMs = 75_000;
 
-/** Serves `app`. Rejects with the system's error if it cannot listen. */
+/** Serves `app`. Rejects with UnixSocketError or the system's error if it cannot listen, and then listens on nothing. */
 export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Promise<HttpServer> {
   const connections = new Map<Duplex, HttpConnection>();
   const drain = options.bodyDrain ?? new BodyDrain();
@@ -58,6 +59,7 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
   function serve(incoming: RequestMessage, outgoing: ServerResponse): void {
     // The adapter makes a URL of these two, which folds some and refuses others; we look at neither there.
     incoming.target = incoming.url ?? "";
+    incoming.host = incoming.headers.host;
     incoming.url = "/";
     incoming.headers.host = "localhost";
     if (closing !== undefined) outgoing.shouldKeepAlive = false;
@@ -65,6 +67,7 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
   }
 
   const server = createServer({
+    ...options.timeouts,
     IncomingMessage: RequestMessage,
     requireHostHeader: false,
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -79,14 +82,16 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
     else refuse(socket, parserStatuses[error.code ?? ""] ?? 400, `malformed HTTP request: ${error.message}`);
   });
 
-  await listen(server, options);
-  const { address, port } = server.address() as AddressInfo;
+  const kind = { alpn: "http/1.1", allowHalfOpen: true } as const;
+  const listeners = await openListeners(options, kind, (socket) => server.emit("connection", socket));
+  // Has the server watch over its timeouts, as it does by itself where it listens itself.
+  server.emit("listening");
 
   async function close(deadline: AbortSignal): Promise<void> {
-    const closed = once(server, "close");
+    const closed = listeners.close();
     server.close();
     for (const connection of connections.values()) connection.closeWhenIdle();
-    const cut = () => server.closeAllConnections();
+    const cut = () => listeners.destroyConnections();
     deadline.addEventListener("abort", cut, { once: true });
     if (deadline.aborted) cut();
     await closed;
@@ -94,18 +99,12 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
   }
 
   return {
-    address: { host: address, port },
+    address: listeners.address,
     close: (deadline) => {
       closing ??= close(deadline);
       return closing;
     },
   };
-}
-
-async function listen(server: Server, { host, port }: ListenHttpOptions): Promise<void> {
-  const listening = once(server, "listening");
-  server.listen(port, host);
-  await listening;
 }
 
 /** Answers what never became a request, and closes the connection. */

@@ -156,6 +156,10 @@ function answer(
   });
 }
 
-export function addressOf({ address: { port } }: GrpcServer): string {
-  return `127.0.0.1:${port}`;
+export function addressOf(server: GrpcServer): string {
+  return `127.0.0.1:${portOf(server)}`;
+}
+
+export function portOf({ address }: GrpcServer): number {
+  return address?.port ?? 0;
 }

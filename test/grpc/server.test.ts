@@ -5,7 +5,7 @@ import { networkInterfaces } from "node:os";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { addGrpcServices, listenGrpc } from "../../src/grpc/server.js";
-import { addressOf, createCaller, createClient, createTestFace, startServer } from "./harness.js";
+import { addressOf, createCaller, createClient, createTestFace, portOf, startServer } from "./harness.js";
 
 const hasIpv6 = Object.values(networkInterfaces()).some((list) =>
   list?.some(({ family }) => family === "IPv6"),
@@ -33,9 +33,9 @@ function refused(port: number, host = "127.0.0.1"): Promise<boolean> {
 test.each(["127.0.0.1", "localhost", "0.0.0.0", ...ipv6("::", "::1")])("listens on %s", async (host) => {
   const server = await startServer(createTestFace(), { host });
   expect(server.address).toEqual({ host, port: expect.any(Number) });
-  expect(server.address.port).toBeGreaterThan(0);
+  expect(portOf(server)).toBeGreaterThan(0);
   const reachable = host === "::1" ? "[::1]" : "127.0.0.1";
-  const call = createCaller(`${reachable}:${server.address.port}`);
+  const call = createCaller(`${reachable}:${portOf(server)}`);
   expect((await call("ServerLive")).response).toEqual({ live: true });
 });
 
@@ -47,11 +47,11 @@ test.each([
   ...ipv6(["::", "0.0.0.0"]),
   ["0.0.0.0", "127.0.0.1"],
 ])("a port in use on %s is refused to a second server on %s", async (first, second) => {
-  const { address } = await startServer(createTestFace(), { host: first });
-  const attempt = listenGrpc(createTestFace().context, { host: second, port: address.port });
+  const port = portOf(await startServer(createTestFace(), { host: first }));
+  const attempt = listenGrpc(createTestFace().context, { host: second, port });
   await expect(attempt).rejects.toMatchObject({
     code: "EADDRINUSE",
-    message: expect.stringContaining(`:${address.port}`),
+    message: expect.stringContaining(`:${port}`),
   });
 });
 
@@ -78,7 +78,7 @@ test("close lets a call on its way end, and accepts no other", async () => {
   const answer = call("CudaSharedMemoryRegister", face.goodRegister);
   await begun;
   const closed = server.close(never);
-  expect(await refused(server.address.port)).toBe(true);
+  expect(await refused(portOf(server))).toBe(true);
   release();
   expect(await answer).toMatchObject({ code: "OK" });
   await closed;
@@ -87,11 +87,11 @@ test("close lets a call on its way end, and accepts no other", async () => {
 test("close waits for no idle connection", async () => {
   const server = await startServer(createTestFace());
   await createCaller(addressOf(server))("ServerLive");
-  const silent = await openSocket(server.address.port);
+  const silent = await openSocket(portOf(server));
   const silentGone = once(silent, "close");
   await server.close(never);
   await silentGone;
-  expect(await refused(server.address.port)).toBe(true);
+  expect(await refused(portOf(server))).toBe(true);
 });
 
 test("close ends by force what is left when its deadline passes, and may be called again", async () => {
@@ -154,7 +154,7 @@ test("a peer that no longer answers is dropped, and one that does is kept", asyn
   let pings = 0;
   alive.on("ping", () => pings++);
 
-  const dead = await openSocket(server.address.port);
+  const dead = await openSocket(portOf(server));
   // The client's preface and empty settings; the pings that follow are never answered.
   dead.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0", "latin1");
   await once(dead, "close");
@@ -164,10 +164,10 @@ test("a peer that no longer answers is dropped, and one that does is kept", asyn
 
 test("what is not gRPC does not stop the server", async () => {
   const server = await startServer(createTestFace());
-  const http1 = await openSocket(server.address.port);
+  const http1 = await openSocket(portOf(server));
   http1.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   await once(http1, "close");
-  const noise = await openSocket(server.address.port);
+  const noise = await openSocket(portOf(server));
   noise.write(Buffer.alloc(1000, 0xff));
   await once(noise, "close");
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { listenHttp } from "../../src/http/server.js";
 import { createDeferred } from "../helpers/deferred.js";
-import { Face, registerBody } from "./face.js";
+import { Face, RawConnection, registerBody } from "./face.js";
 
 const status = "GET /v2/cudasharedmemory/status HTTP/1.1\r\n";
 const live = "GET /v2/health/live HTTP/1.1\r\nConnection: close\r\n\r\n";
@@ -147,6 +147,16 @@ describe("a connection", () => {
     );
   });
 
+  it("is answered 408 where a request does not arrive in time", async () => {
+    await using face = await Face.start();
+    const timeouts = { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 10 };
+    const server = await listenHttp(face.app, { host: "127.0.0.1", port: 0, timeouts });
+    const connection = await RawConnection.open(server.address?.port ?? 0);
+    connection.send("GET /v2 HTTP/1.1\r\nHos");
+    expect(await connection.untilClosed()).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+    await server.close(AbortSignal.abort());
+  });
+
   it("leaves the process's Request and Response alone", async () => {
     const before = [globalThis.Request, globalThis.Response];
     await using face = await Face.start();
@@ -241,8 +251,9 @@ describe("closing the server", () => {
 
   it("rejects with the system's error where the port is taken", async () => {
     await using face = await Face.start();
-    const { host, port } = face.server.address;
-    expect(host).toBe("127.0.0.1");
-    await expect(listenHttp(face.app, { host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    expect(face.server.address?.host).toBe("127.0.0.1");
+    await expect(listenHttp(face.app, { host: "127.0.0.1", port: face.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
   });
 });

@@ -61,7 +61,7 @@ export class Face implements AsyncDisposable {
   }
 
   get port(): number {
-    return this.server.address.port;
+    return this.server.address?.port ?? 0;
   }
 
   /** One request on a connection of its own; the path goes out as it is given. */

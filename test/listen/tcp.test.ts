@@ -1,26 +1,16 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { type Listeners, listenOnAll } from "../../src/grpc/listeners.js";
+import { closed, listenOnAll } from "../../src/listen/tcp.js";
 
 // Linux answers on all of 127.0.0.0/8.
 const one = "127.0.0.1";
 const two = "127.0.0.2";
 
-async function listen(
-  addresses: readonly string[],
-  port = 0,
-  onConnection: (socket: Socket) => void = () => {},
-) {
-  const listeners = await listenOnAll(addresses, port, onConnection);
-  onTestFinished(() => stop(listeners));
-  return listeners;
-}
-
-async function stop(listeners: Listeners): Promise<void> {
-  const closed = listeners.close();
-  listeners.destroyConnections();
-  await closed;
+async function listen(addresses: readonly string[], port = 0): Promise<number> {
+  const listeners = await listenOnAll(addresses, port, {}, (socket) => socket.destroy());
+  onTestFinished(async () => void (await Promise.all(listeners.servers.map(closed))));
+  return listeners.port;
 }
 
 async function connected(port: number, host: string): Promise<Socket> {
@@ -32,7 +22,7 @@ async function connected(port: number, host: string): Promise<Socket> {
 }
 
 test("one free port is taken on every address", async () => {
-  const { port } = await listen([one, two]);
+  const port = await listen([one, two]);
   expect(port).toBeGreaterThan(0);
   await connected(port, one);
   await connected(port, two);
@@ -46,7 +36,7 @@ test.each([
   onTestFinished(() => void other.close());
   await once(other, "listening");
   const { port } = other.address() as { port: number };
-  await expect(listenOnAll([one, two], port, () => {})).rejects.toMatchObject({ code: "EADDRINUSE" });
+  await expect(listenOnAll([one, two], port, {}, () => {})).rejects.toMatchObject({ code: "EADDRINUSE" });
   await expect(connected(port, taken === one ? two : one)).rejects.toMatchObject({ code: "ECONNREFUSED" });
 });
 
@@ -54,27 +44,12 @@ test.each([
   ["before", ["198.51.100.1", one]],
   ["after", [one, "198.51.100.1"]],
 ])("an address that this machine lacks is left out %s one that it has", async (_where, addresses) => {
-  const { port } = await listen(addresses);
+  const port = await listen(addresses);
   await connected(port, one);
 });
 
 test("addresses that this machine lacks are refused if there is no other", async () => {
-  await expect(listenOnAll(["198.51.100.1", "203.0.113.1"], 0, () => {})).rejects.toMatchObject({
+  await expect(listenOnAll(["198.51.100.1", "203.0.113.1"], 0, {}, () => {})).rejects.toMatchObject({
     code: "EADDRNOTAVAIL",
   });
-});
-
-test("close waits for accepted connections, and breaking them ends the wait", async () => {
-  const listeners = await listen([one, two]);
-  const sockets = [await connected(listeners.port, one), await connected(listeners.port, two)];
-  let closed = false;
-  const closing = listeners.close().then(() => {
-    closed = true;
-  });
-  await expect(connected(listeners.port, one)).rejects.toMatchObject({ code: "ECONNREFUSED" });
-  expect(closed).toBe(false);
-  const gone = Promise.all(sockets.map((socket) => once(socket, "close")));
-  listeners.destroyConnections();
-  await closing;
-  await gone;
 });
