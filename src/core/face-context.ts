@@ -1,4 +1,4 @@
-import type { Gate } from "./access/gate.js";
+import type { Gate } from "./gate.js";
 import type { Protocol } from "./region.js";
 import type { RegionRegistry } from "./registry.js";
 import type { ObserveOperation } from "./request-observer.js";

@@ -3,6 +3,9 @@ import type { IpcMemHandle } from "./handle.js";
 /** Which door a call came through. */
 export type Protocol = "http" | "grpc" | "library";
 
+/** The owner of what callers register of whom nothing is known. */
+export const anonymous = "anonymous";
+
 /** Who calls, how, and until when. Every call of the registry takes one. */
 export interface CallContext {
   /** Who owns what the call registers. */

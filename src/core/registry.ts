@@ -6,14 +6,15 @@ import { forEachBounded } from "./for-each-bounded.js";
 import { MappingPool } from "./mapping-pool.js";
 import { assertWithin, Pin } from "./pin.js";
 import * as refusals from "./refusals.js";
-import type {
-  CallContext,
-  RegionPin,
-  RegionStatus,
-  RegionWindow,
-  RegisterRequest,
-  RegistryChange,
-  RegistryObserver,
+import {
+  anonymous,
+  type CallContext,
+  type RegionPin,
+  type RegionStatus,
+  type RegionWindow,
+  type RegisterRequest,
+  type RegistryChange,
+  type RegistryObserver,
 } from "./region.js";
 import { RegionLifecycle } from "./region-lifecycle.js";
 import { compareRegionNames, quoteRegionName, regionNameProblem } from "./region-name.js";
@@ -36,7 +37,7 @@ const maxByteSize = 2n ** 64n - 1n;
 /** Regions that one call unregisters at the same time. */
 const unregisterAllConcurrency = 64;
 
-const closeContext: CallContext = { owner: "anonymous", protocol: "library", requestId: "close" };
+const closeContext: CallContext = { owner: anonymous, protocol: "library", requestId: "close" };
 
 /**
  * The one owner of native handles: opens them, keeps them mapped, lists them, closes them. One operation at a

@@ -1,22 +1,52 @@
 import { Metadata, type ServerUnaryCall } from "@grpc/grpc-js";
+import type { ApiCategory } from "../core/api-category.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
-import type { CallContext } from "../core/region.js";
+import type { Gate } from "../core/gate.js";
+import { anonymous, type CallContext } from "../core/region.js";
+import type { HeaderSource } from "../core/restrictions.js";
+import { metadataHeader } from "./metadata-header.js";
 import type { OpenCall, OpenCalls } from "./open-calls.js";
 
+/** What the calls of a method pass, and as which group of calls. */
+export interface Entrance {
+  readonly gate: Gate;
+  readonly category: ApiCategory;
+}
+
 /** A unary call as the core sees it. */
-export class GrpcCallContext implements CallContext, OpenCall {
-  readonly owner = "anonymous";
+export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
+  owner = anonymous;
   readonly protocol = "grpc";
   readonly requestId: string;
   readonly #call: ServerUnaryCall<Buffer, Buffer>;
   readonly #openCalls: OpenCalls;
+  readonly #entrance: Entrance | undefined;
+  #entered = false;
   #controller: AbortController | undefined;
 
-  constructor(face: FaceContext, call: ServerUnaryCall<Buffer, Buffer>, openCalls: OpenCalls) {
+  constructor(
+    face: FaceContext,
+    call: ServerUnaryCall<Buffer, Buffer>,
+    openCalls: OpenCalls,
+    entrance?: Entrance,
+  ) {
     this.requestId = face.nextRequestId();
     this.#call = call;
     this.#openCalls = openCalls;
+    this.#entrance = entrance;
+  }
+
+  /** Passes the gate, if there is one; throws its refusal. */
+  enter(): void {
+    if (this.#entrance === undefined) return;
+    const { gate, category } = this.#entrance;
+    this.owner = gate.enter(category, this);
+    this.#entered = true;
+  }
+
+  header(name: string): string | undefined {
+    return metadataHeader(this.#call.metadata, name);
   }
 
   /**
@@ -39,6 +69,7 @@ export class GrpcCallContext implements CallContext, OpenCall {
 
   /** The call was answered: nothing aborts it from now on. */
   finish(): void {
+    if (this.#entered) this.#entrance?.gate.leave(this.#entrance.category);
     if (this.#controller === undefined) return;
     this.#controller = undefined;
     this.#openCalls.delete(this);

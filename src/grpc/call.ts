@@ -2,6 +2,7 @@ import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
+import { apiCategory } from "./api-category.js";
 import { GrpcCallContext } from "./call-context.js";
 import { isFault, statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
@@ -25,9 +26,11 @@ export function addUnaryMethod<Request>(
   face: FaceContext,
   openCalls: OpenCalls,
 ): void {
+  const gate = face.gates?.grpc;
+  const entrance = gate && { gate, category: apiCategory(method.path) };
   const operation = face.observeOperation?.("grpc", operationName(method.path));
   const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-    const context = new GrpcCallContext(face, call, openCalls);
+    const context = new GrpcCallContext(face, call, openCalls, entrance);
     if (operation === undefined) void answer(method, face, context, call.request, callback);
     else void answerObserved(operation, method, face, context, call.request, callback);
   };
@@ -65,10 +68,12 @@ async function answer<Request>(
   let request: Request | undefined;
   let response: Buffer;
   try {
+    call.enter();
     request = decodeMessage(method.request, bytes);
     response = await method.handle(request, call);
   } catch (thrown) {
-    const error = request === undefined ? undecodable(thrown, method.refuse) : thrown;
+    const decoded = request !== undefined || thrown instanceof RegistryError;
+    const error = decoded ? thrown : undecodable(thrown, method.refuse);
     callback(statusOfError(error), null, call.trailers());
     if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
     return error instanceof RegistryError ? error.code : "INTERNAL";

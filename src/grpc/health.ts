@@ -6,6 +6,7 @@ import { statusOfError } from "./errors.js";
 import * as wire from "./gen/grpc/health/v1/health.js";
 import { inferenceServiceName } from "./inference-service.js";
 import type { OpenCalls } from "./open-calls.js";
+import { mayBegin } from "./stream-gate.js";
 import { decodeMessage, encodeMessage } from "./wire.js";
 
 type ServingStatus = wire.HealthCheckResponse_ServingStatus;
@@ -58,7 +59,10 @@ export function addHealthService(
     { watch: rawDefinition(watch.path, { requestStream: false, responseStream: true }) },
     {
       watch: (stream: ServerWritableStream<Buffer, Buffer>) => {
-        startWatch(stream, servingStatus, openCalls, pollMs);
+        const passes = mayBegin(stream, face.gates?.grpc, (gate, call) =>
+          gate.checkRestricted("health", call),
+        );
+        if (passes) startWatch(stream, servingStatus, openCalls, pollMs);
       },
     },
   );

@@ -11,6 +11,7 @@ import type { FaceContext } from "../core/face-context.js";
 import { rawDefinition, undecodable } from "./call.js";
 import { statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
+import { mayBegin } from "./stream-gate.js";
 import { assertWellFormed } from "./wire.js";
 
 const paths = ["v1", "v1alpha"].map(
@@ -38,6 +39,7 @@ export function addReflection(server: Server, face: FaceContext, openCalls: Open
   let loading: Promise<ReadonlyMap<string, ReflectionMethod>> | undefined;
   for (const path of paths) {
     const handler = (stream: ReflectionStream) => {
+      if (!mayBegin(stream, face.gates?.grpc, (gate, call) => gate.identify(call))) return;
       loading ??= loadMethods();
       loading
         .then((methods) => serve(stream, methods.get(path), openCalls))

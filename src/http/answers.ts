@@ -3,8 +3,12 @@ import type { AnswerBody, AnswerHeaders, Exchange } from "./exchange.js";
 const json = "application/json";
 
 /** An empty answer. Success is exactly 200: every Triton client takes 201 and 204 for failures. */
-export function answerEmpty(exchange: Exchange, status: 200 | 400 = 200): Response {
-  return exchange.answer(status, json, "");
+export function answerEmpty(
+  exchange: Exchange,
+  status: 200 | 400 = 200,
+  headers: AnswerHeaders = {},
+): Response {
+  return exchange.answer(status, json, "", headers);
 }
 
 /** Success with JSON that is ready to send. */

@@ -2,19 +2,22 @@ import { setMaxListeners } from "node:events";
 import { type Context, Hono } from "hono";
 import type { FaceContext } from "../core/face-context.js";
 import { answerError } from "./answers.js";
+import { apiCategory } from "./api-category.js";
+import { BrowserGuard, type BrowserGuardOptions } from "./browser-guard.js";
 import { createContents } from "./contents.js";
 import { createCudaSharedMemory } from "./cuda-shared-memory.js";
 import { answerFailure } from "./errors.js";
 import type { Exchange } from "./exchange.js";
+import { guarded } from "./guarded-handler.js";
 import { NodeExchange } from "./node-exchange.js";
 import { type Handler, observed } from "./observed-handler.js";
 import { createOpenApi } from "./openapi.js";
-import { type OperationId, operations } from "./operations.js";
+import { type Operation, type OperationId, operations } from "./operations.js";
 import { createServiceState } from "./service-state.js";
 import { systemSharedMemory } from "./system-shared-memory.js";
 import { WebExchange } from "./web-exchange.js";
 
-export interface HttpFaceOptions {
+export interface HttpFaceOptions extends BrowserGuardOptions {
   /** Whether the bytes of regions can be read and written over HTTP. */
   readonly allowContents: boolean;
   /** Largest body of a register in bytes. */
@@ -31,6 +34,8 @@ export type HttpApp = Hono<{ Bindings: NodeExchange }>;
 export function createHttpApp(context: FaceContext, options: HttpFaceOptions): HttpApp {
   // Every connection that waits for the registry listens to it.
   setMaxListeners(0, context.shutdown);
+  const browsers = new BrowserGuard(options);
+  const gate = context.gates?.http;
   const mounted = new WeakMap<Request, WebExchange>();
 
   function exchangeOf(request: Request, env: unknown): Exchange {
@@ -77,26 +82,42 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions): H
     writeRegionContents: contents.write,
     openApiDocument: createOpenApi(context),
   };
-  for (const [id, { method, path }] of Object.entries(operations)) {
-    const handler = observed(handlers[id as OperationId], context.observeOperation?.("http", id));
-    app.on(method, path.replace("{region_name}", ":name"), route(handler));
+  for (const [id, operation] of Object.entries(operations)) {
+    const behindGate = guarded(handlers[id as OperationId], apiCategory(operation), gate);
+    const handler = observed(browsers.guard(behindGate), context.observeOperation?.("http", id));
+    app.on(operation.method, routePath(operation), route(handler));
   }
 
   const unmatched = (exchange: Exchange) => {
-    const allowed = methodsOf(app, exchange.path);
-    return allowed.length === 0
-      ? answerError(exchange, 404, "Not Found")
-      : answerError(exchange, 405, "Method Not Allowed", { allow: allowed.join(", ") });
+    browsers.check(exchange);
+    const [served, ...others] = operationsAt(app, exchange.path);
+    if (served === undefined) return answerError(exchange, 404, "Not Found");
+    gate?.checkRestricted(apiCategory(served), exchange);
+    return answerError(exchange, 405, "Method Not Allowed", { allow: methodsOf([served, ...others]) });
   };
   const observeUnmatched = context.observeOperation?.("http", "unmatched");
   const answerUnmatched = observed(unmatched, observeUnmatched, "UNIMPLEMENTED");
-  app.notFound((c) => answerUnmatched(exchangeOf(c.req.raw, c.env)));
+  app.notFound((c) => {
+    const exchange = exchangeOf(c.req.raw, c.env);
+    const methods = () => methodsOf(operationsAt(app, exchange.path));
+    return browsers.preflight(exchange, methods) ?? answerUnmatched(exchange);
+  });
   app.onError((error, c) => answerFailure(exchangeOf(c.req.raw, c.env), error, context));
   return app;
 }
 
-/** The methods that a path is served with; none if it is no path of ours. */
-function methodsOf(app: HttpApp, path: string): string[] {
-  const methods = ["GET", "POST", "PUT"].filter((method) => app.router.match(method, path)[0].length > 0);
-  return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+function routePath({ path }: Operation): string {
+  return path.replace("{region_name}", ":name");
+}
+
+/** The operations that a path is served with; none if it is no path of ours. */
+function operationsAt(app: HttpApp, path: string): Operation[] {
+  return Object.values<Operation>(operations).filter((operation) => {
+    const [match] = app.router.match(operation.method, path)[0];
+    return match !== undefined && match[0][1].path === routePath(operation);
+  });
+}
+
+function methodsOf(served: readonly Operation[]): string {
+  return served.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
 }

@@ -5,7 +5,7 @@ import type { Exchange } from "./exchange.js";
 /** What the registry is told about a call over HTTP. */
 export function callContext(exchange: Exchange, { shutdown }: FaceContext): CallContext {
   return {
-    owner: "anonymous",
+    owner: exchange.owner,
     protocol: "http",
     requestId: exchange.requestId ?? "",
     signal: exchange.signal(shutdown),

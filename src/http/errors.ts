@@ -54,5 +54,9 @@ export function answerFailure(exchange: Exchange, error: unknown, context: FaceC
   if (broken !== null) return broken;
   const code = known ? error.code : "INTERNAL";
   const text = known ? error.message : internalErrorText;
-  return answerError(exchange, httpStatuses[code], text, { [errorCodeHeader]: code });
+  return answerError(exchange, httpStatuses[code], text, {
+    [errorCodeHeader]: code,
+    // What a 401 has to say by HTTP's rules.
+    ...(code === "UNAUTHENTICATED" && { "www-authenticate": "Bearer" }),
+  });
 }

@@ -10,6 +10,12 @@ export interface Exchange {
   readonly query: string;
   /** Names the request in the log and in the answer; undefined until the application gave one. */
   requestId: string | undefined;
+  /** Who calls, once that is known. */
+  owner: string;
+  /** What its answer has besides its own headers, whatever it turns out to be. */
+  extraHeaders: AnswerHeaders | undefined;
+  /** A header of the request by its name in lower case, `host` as the client sent it. */
+  header(name: string): string | undefined;
   /** Bytes of the body as the client declared them, null if it did not. */
   readonly declaredLength: number | null;
   /** Aborted, with a RegistryError as the reason, when the client is gone or `shutdown` is aborted. */

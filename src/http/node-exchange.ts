@@ -1,5 +1,6 @@
 import { IncomingMessage, type ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { anonymous } from "../core/region.js";
 import type { BodyDrain } from "./body-drain.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
@@ -7,9 +8,10 @@ import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } 
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
 
-/** A request that remembers its target as it came, since `url` is replaced before the adapter sees it. */
+/** A request that remembers its target and Host as they came: both are replaced before the adapter sees them. */
 export class RequestMessage extends IncomingMessage {
   target = "";
+  host: string | undefined = undefined;
 }
 
 /**
@@ -20,6 +22,8 @@ export class NodeExchange implements Exchange {
   readonly path: string;
   readonly query: string;
   requestId: string | undefined = undefined;
+  owner = anonymous;
+  extraHeaders: AnswerHeaders | undefined = undefined;
   readonly #incoming: RequestMessage;
   readonly #outgoing: ServerResponse;
   readonly #connection: HttpConnection;
@@ -43,6 +47,12 @@ export class NodeExchange implements Exchange {
 
   get method(): string {
     return this.#incoming.method ?? "GET";
+  }
+
+  header(name: string): string | undefined {
+    if (name === "host") return this.#incoming.host;
+    const value = this.#incoming.headers[name];
+    return typeof value === "string" ? value : undefined;
   }
 
   get declaredLength(): number | null {
@@ -157,7 +167,8 @@ export class NodeExchange implements Exchange {
 
   #headers(contentType: string, length: string): string[] {
     const id = this.requestId ?? "";
-    return ["content-type", contentType, "content-length", length, "x-request-id", id];
+    const own = ["content-type", contentType, "content-length", length, "x-request-id", id];
+    return this.extraHeaders === undefined ? own : own.concat(...Object.entries(this.extraHeaders));
   }
 
   /** Before an answer: sees to it that the next request on the connection can be read, or closes it after. */

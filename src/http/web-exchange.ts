@@ -1,3 +1,4 @@
+import { anonymous } from "../core/region.js";
 import { bodyTooLarge } from "./errors.js";
 import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
@@ -11,6 +12,8 @@ export class WebExchange implements Exchange {
   readonly path: string;
   readonly query: string;
   requestId: string | undefined = undefined;
+  owner = anonymous;
+  extraHeaders: AnswerHeaders | undefined = undefined;
   readonly #request: Request;
 
   constructor(request: Request) {
@@ -22,6 +25,10 @@ export class WebExchange implements Exchange {
 
   get method(): string {
     return this.#request.method;
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.headers.get(name) ?? undefined;
   }
 
   get declaredLength(): number | null {
@@ -73,6 +80,7 @@ export class WebExchange implements Exchange {
       "content-type": contentType,
       "content-length": length,
       "x-request-id": this.requestId ?? "",
+      ...this.extraHeaders,
     });
   }
 }

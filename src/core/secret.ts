@@ -1,0 +1,21 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+/** A secret that can be compared with and not be read: the SHA-256 of a text. */
+export class SecretDigest {
+  readonly #digest: Buffer;
+
+  /** Of the 32 bytes of a digest. */
+  constructor(digest: Buffer) {
+    this.#digest = digest;
+  }
+
+  /** Of the text itself. */
+  static of(text: string): SecretDigest {
+    return new SecretDigest(createHash("sha256").update(text).digest());
+  }
+
+  /** Takes as long whatever the two have in common: digests are of one length, and no byte decides alone. */
+  equals(other: SecretDigest): boolean {
+    return timingSafeEqual(this.#digest, other.#digest);
+  }
+}
