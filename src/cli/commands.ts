@@ -18,6 +18,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "allocate GPU memory, print a body that registers it, and hold the memory",
     load: async () => (await import("./allocate.js")).allocate,
   },
+  healthcheck: {
+    summary: "ask a service on this machine whether it is ready",
+    load: async () => (await import("./healthcheck.js")).healthcheck,
+  },
   "emulated-driver": {
     summary: "print the folder that holds the emulated libcuda.so.1",
     load: async () => (await import("./emulated-driver.js")).emulatedDriver,
