@@ -32,13 +32,17 @@ export class UnixSocketError extends Error {
 
 // What the system's address of a socket holds, without the NUL at its end.
 const maxPathBytes = 107;
-const folderPrefix = ".";
+// Short, since what is bound in the folder must fit too.
 const nameInFolder = "s";
+
+/** Where a folder of our own is made for a socket at `path`; six characters are added to it. */
+function folderPrefix(path: string): string {
+  return `${dirname(path)}/.`;
+}
 
 /** True if `path` is an absolute one that a socket can have. */
 export function isSocketPath(path: string): boolean {
-  // Six characters are what mkdtemp adds.
-  const whileBinding = join(dirname(path), `${folderPrefix}XXXXXX`, nameInFolder);
+  const whileBinding = `${folderPrefix(path)}XXXXXX/${nameInFolder}`;
   return (
     path.startsWith("/") &&
     !path.endsWith("/") &&
@@ -57,7 +61,7 @@ export async function listenUnix(
   options: ServerOpts,
   onConnection: (socket: Socket) => void,
 ): Promise<UnixListener> {
-  const folder = await mkdtemp(join(dirname(path), folderPrefix)).catch((error: unknown) => {
+  const folder = await mkdtemp(folderPrefix(path)).catch((error: unknown) => {
     throw new UnixSocketError(path, folderProblem(dirname(path), error), error);
   });
   const bound = join(folder, nameInFolder);
