@@ -35,7 +35,9 @@ export class BrowserGuard {
 
   /** Lets a listed page read whatever is answered. Throws PERMISSION_DENIED where a page may not call at all. */
   check(exchange: Exchange): void {
-    if (this.#allowedHosts !== null) this.#checkHost(exchange.header("host"), this.#allowedHosts);
+    if (this.#allowedHosts !== null && exchange.isOpenToBrowsers) {
+      this.#checkHost(exchange.header("host"), this.#allowedHosts);
+    }
     const origin = exchange.header("origin");
     if (origin === undefined) return;
     exchange.extraHeaders = this.#headersOf.get(origin);

@@ -7,13 +7,16 @@ const isUnfinished = (answer: ServerResponse) => !answer.writableFinished && !an
 
 /** One client's connection: what is being answered on it, and whether the client is still there. */
 export class HttpConnection {
+  /** What it came by. */
+  readonly by: "tcp" | "unix";
   readonly #socket: Duplex;
   /** In the order of their requests; more than one where the client does not wait for answers. */
   #answers: ServerResponse[] = [];
   #abort: AbortController | undefined;
   #gone = false;
 
-  constructor(socket: Duplex) {
+  constructor(socket: Duplex, by: "tcp" | "unix") {
+    this.by = by;
     this.#socket = socket;
     socket.once("close", () => {
       this.#gone = true;

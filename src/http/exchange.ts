@@ -10,6 +10,8 @@ export interface Exchange {
   readonly query: string;
   /** Names the request in the log and in the answer; undefined until the application gave one. */
   requestId: string | undefined;
+  /** Whether it came by a way that a browser can take. */
+  readonly isOpenToBrowsers: boolean;
   /** Who calls, once that is known. */
   owner: string;
   /** What its answer has besides its own headers, whatever it turns out to be. */

@@ -49,6 +49,10 @@ export class NodeExchange implements Exchange {
     return this.#incoming.method ?? "GET";
   }
 
+  get isOpenToBrowsers(): boolean {
+    return this.#connection.by === "tcp";
+  }
+
   header(name: string): string | undefined {
     if (name === "host") return this.#incoming.host;
     const value = this.#incoming.headers[name];

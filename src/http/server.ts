@@ -31,6 +31,9 @@ export interface HttpServer {
 /** Longer than the pools of common clients and proxies keep a connection, so that they close it first. */
 const keepAliveTimeoutMs = 75_000;
 
+/** How long a connection that is one too many may take to read that. */
+const refusedConnectionMs = 1000;
+
 /** Serves `app`. Rejects with UnixSocketError or the system's error if it cannot listen, and then listens on nothing. */
 export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Promise<HttpServer> {
   const connections = new Map<Duplex, HttpConnection>();
@@ -49,8 +52,8 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
     { overrideGlobalObjects: false, autoCleanupIncoming: false },
   );
 
-  function track(socket: Duplex): HttpConnection {
-    const connection = new HttpConnection(socket);
+  function track(socket: Duplex, by: "tcp" | "unix" = "tcp"): HttpConnection {
+    const connection = new HttpConnection(socket, by);
     connections.set(socket, connection);
     socket.once("close", () => connections.delete(socket));
     return connection;
@@ -72,7 +75,6 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
     requireHostHeader: false,
     keepAliveTimeout: keepAliveTimeoutMs,
   });
-  server.on("connection", track);
   server.on("request", serve);
   // A condition we do not know changes nothing about the request.
   server.on("checkExpectation", serve);
@@ -82,8 +84,11 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
     else refuse(socket, parserStatuses[error.code ?? ""] ?? 400, `malformed HTTP request: ${error.message}`);
   });
 
-  const kind = { alpn: "http/1.1", allowHalfOpen: true } as const;
-  const listeners = await openListeners(options, kind, (socket) => server.emit("connection", socket));
+  const kind = { alpn: "http/1.1", allowHalfOpen: true, refuse: refuseConnection } as const;
+  const listeners = await openListeners(options, kind, (socket, by) => {
+    track(socket, by);
+    server.emit("connection", socket);
+  });
   // Has the server watch over its timeouts, as it does by itself where it listens itself.
   server.emit("listening");
 
@@ -109,10 +114,26 @@ export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Prom
 
 /** Answers what never became a request, and closes the connection. */
 function refuse(socket: Duplex, status: number, text: string): void {
+  socket.end(refusal(status, text), () => socket.destroy());
+}
+
+/** Tells a connection that is one too many, before it has asked for anything. */
+function refuseConnection(socket: Duplex): void {
+  const text =
+    "there are as many connections as this service takes (--http-max-connections); try again later";
+  socket.on("error", () => socket.destroy());
+  // Closing with its request unread would break the connection, and with it the answer.
+  socket.resume();
+  socket.end(refusal(429, text, "X-Error-Code: RESOURCE_EXHAUSTED\r\n"));
+  const timer = setTimeout(() => socket.destroy(), refusedConnectionMs);
+  socket.once("close", () => clearTimeout(timer));
+}
+
+function refusal(status: number, text: string, headers = ""): string {
   const body = JSON.stringify({ error: text });
-  socket.end(
+  return (
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\nConnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
+    `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${randomUUID()}\r\n${headers}` +
+    `Connection: close\r\n\r\n${body}`
   );
 }

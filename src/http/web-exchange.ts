@@ -11,6 +11,7 @@ import { splitTarget } from "./request-target.js";
 export class WebExchange implements Exchange {
   readonly path: string;
   readonly query: string;
+  readonly isOpenToBrowsers = true;
   requestId: string | undefined = undefined;
   owner = anonymous;
   extraHeaders: AnswerHeaders | undefined = undefined;

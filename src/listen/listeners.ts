@@ -11,6 +11,8 @@ export interface ListenOptions {
   /** Left out, connections by TCP are plain. Those by the Unix socket always are: its file says who may connect. */
   readonly tls?: ServerTls | undefined;
   readonly unixSocket?: UnixSocketOptions | undefined;
+  /** Connections there may be at once; no limit if left out. */
+  readonly maxConnections?: number | undefined;
 }
 
 /** What the protocol that is spoken on the connections asks for. */
@@ -19,6 +21,8 @@ export interface ConnectionKind {
   readonly alpn: "h2" | "http/1.1";
   /** Whether a client that has said all it has to say still waits for answers. */
   readonly allowHalfOpen: boolean;
+  /** Ends a connection that is one too many, where there is something to tell it. */
+  readonly refuse?: ((socket: Socket) => void) | undefined;
 }
 
 /** The places that a face listens on, and the connections accepted there. */
@@ -33,7 +37,7 @@ export interface Listeners {
 
 /**
  * Listens on everything in `options` and calls `onConnection` with each connection, through TLS where there is
- * any. Rejects with UnixSocketError or the system's error if one place is not to be had, and then listens on
+ * any, and with where it came by. Rejects with UnixSocketError or the system's error if one place is not to be had, and then listens on
  * none.
  *
  * The faces' own servers never listen: one way of listening serves both, and their forced shutdowns miss
@@ -41,16 +45,24 @@ export interface Listeners {
  */
 export async function openListeners(
   options: ListenOptions,
-  { alpn, allowHalfOpen }: ConnectionKind,
-  onConnection: (socket: Socket) => void,
+  { alpn, allowHalfOpen, refuse }: ConnectionKind,
+  onConnection: (socket: Socket, by: "tcp" | "unix") => void,
 ): Promise<Listeners> {
   const connections = new Set<Socket>();
-  const tracked = (accept: (socket: Socket) => void) => (socket: Socket) => {
+  const { maxConnections = Number.POSITIVE_INFINITY } = options;
+  const tracked = (accept: (socket: Socket) => void, isTls: boolean) => (socket: Socket) => {
+    if (connections.size >= maxConnections) {
+      if (refuse === undefined || isTls) socket.destroy();
+      else refuse(socket);
+      return;
+    }
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
     accept(socket);
   };
-  const tls = options.tls && createTlsAcceptor(options.tls, alpn, onConnection);
+  const onTcp = (socket: Socket) => onConnection(socket, "tcp");
+  const onUnix = (socket: Socket) => onConnection(socket, "unix");
+  const tls = options.tls && createTlsAcceptor(options.tls, alpn, onTcp);
   const socketOptions = { allowHalfOpen, noDelay: true };
 
   const servers: Server[] = [];
@@ -64,12 +76,12 @@ export async function openListeners(
   };
   try {
     if (options.unixSocket !== undefined) {
-      const socket = await listenUnix(options.unixSocket, socketOptions, tracked(onConnection));
+      const socket = await listenUnix(options.unixSocket, socketOptions, tracked(onUnix, false));
       removeSocket = socket.remove;
       servers.push(socket.server);
     }
     if (options.host !== null) {
-      const accept = tracked(tls?.accept ?? onConnection);
+      const accept = tracked(tls?.accept ?? onTcp, tls !== undefined);
       const tcp = await listenTcp(options.host, options.port, socketOptions, accept);
       servers.push(...tcp.servers);
       address = { host: options.host, port: tcp.port };
