@@ -1,4 +1,4 @@
-// The package's public face, and the only file that re-exports.
+// The package's main export. Only this file and the index.ts of http, grpc and client re-export.
 export {
   type CudaDevice,
   type CudaDriver,

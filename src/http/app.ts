@@ -18,10 +18,10 @@ import { systemSharedMemory } from "./system-shared-memory.js";
 import { WebExchange } from "./web-exchange.js";
 
 export interface HttpFaceOptions extends BrowserGuardOptions {
-  /** Whether the bytes of regions can be read and written over HTTP. */
-  readonly allowContents: boolean;
-  /** Largest body of a register in bytes. */
-  readonly maxInputSize: number;
+  /** Whether the bytes of regions can be read and written over HTTP; not unless said. */
+  readonly allowContents?: boolean;
+  /** Largest body of a register in bytes; 1 MiB unless said. */
+  readonly maxInputSize?: number;
 }
 
 /** On our own server the environment is the exchange; mounted elsewhere it is whatever that puts there. */
@@ -31,7 +31,7 @@ export type HttpApp = Hono<{ Bindings: NodeExchange }>;
  * Triton's HTTP API over the registry of `context`. Paths are matched as the client wrote them, never decoded
  * or folded. Serve it with `listenHttp`, or mount it in another Hono application.
  */
-export function createHttpApp(context: FaceContext, options: HttpFaceOptions): HttpApp {
+export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {}): HttpApp {
   // Every connection that waits for the registry listens to it.
   setMaxListeners(0, context.shutdown);
   const browsers = new BrowserGuard(options);
@@ -59,9 +59,9 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions): H
     getPath: (request, from) => exchangeOf(request, from?.env).path,
   });
 
-  const cuda = createCudaSharedMemory(context, options.maxInputSize);
+  const cuda = createCudaSharedMemory(context, options.maxInputSize ?? 2 ** 20);
   const service = createServiceState(context);
-  const contents = createContents(context, options.allowContents);
+  const contents = createContents(context, options.allowContents ?? false);
   const handlers: Readonly<Record<OperationId, Handler>> = {
     cudaSharedMemoryStatus: cuda.statusAll,
     cudaSharedMemoryRegionStatus: cuda.status,
