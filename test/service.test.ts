@@ -13,7 +13,7 @@ function capture() {
 }
 
 const config = (...args: string[]) =>
-  loadConfig(["--driver=emulated", "--http-port=0", "--grpc-port=0", ...args], {}).config;
+  loadConfig(["--driver=emulated", "--http-port=0", "--grpc-port=0", "--metrics-port=0", ...args], {}).config;
 
 async function listenOn(port: number) {
   const listener = createServer().listen(port, "127.0.0.1");
@@ -32,6 +32,8 @@ async function freePort(): Promise<number> {
 test.each([
   ["http", "grpc"],
   ["grpc", "http"],
+  ["grpc", "metrics"],
+  ["metrics", "http"],
 ])("when %s cannot listen, %s is closed again and nothing is announced", async (failing, other) => {
   await using busy = await listenOn(0);
   const port = await freePort();
@@ -47,7 +49,7 @@ test.each([
 });
 
 test.each(
-  ["http", "grpc"].flatMap((face) => [
+  ["http", "grpc", "metrics"].flatMap((face) => [
     [face, "203.0.113.7", "this machine has no such address"],
     [face, "fe80::1", "this machine has no such address"],
     [face, "a..b", "the name cannot be resolved to an address"],
@@ -60,23 +62,25 @@ test.each(
 });
 
 test.each([
-  ["http", "grpc"],
-  ["grpc", "http"],
-] as const)("with %s off, only %s listens", async (off, on) => {
+  ["http", ["grpc", "metrics"]],
+  ["grpc", ["http", "metrics"]],
+  ["metrics", ["http", "grpc"]],
+] as const)("with %s off, the other two listen", async (off, on) => {
   const { log, messages } = capture();
   await using service = await startService(config(`--allow-${off}=false`), { log });
   expect(service[off]).toBeNull();
-  expect(service[on]?.port).toBeGreaterThan(0);
-  expect(messages().filter((message) => message.startsWith("Started"))).toHaveLength(1);
+  for (const face of on) expect(service[face]?.port).toBeGreaterThan(0);
+  expect(messages().filter((message) => message.startsWith("Started"))).toHaveLength(2);
 });
 
-test("stopping twice is stopping once, and frees both ports", async () => {
+test("stopping twice is stopping once, and frees every port", async () => {
   const { log, messages } = capture();
   const service = await startService(config(), { log });
   await Promise.all([service.stop(), service.stop(), service[Symbol.asyncDispose]()]);
   expect(messages().filter((message) => message === "stopped")).toHaveLength(1);
   await using _http = await listenOn(service.http?.port ?? 0);
   await using _grpc = await listenOn(service.grpc?.port ?? 0);
+  await using _metrics = await listenOn(service.metrics?.port ?? 0);
 });
 
 test("two services with one configuration of free ports live side by side", async () => {

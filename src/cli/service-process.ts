@@ -11,18 +11,22 @@ export class ServiceProcess implements AsyncDisposable {
   readonly httpUrl: string;
   /** Such as `127.0.0.1:41235`. */
   readonly grpcAddress: string;
+  /** Such as `http://127.0.0.1:41236/metrics`; empty if they are off. */
+  readonly metricsUrl: string;
   readonly #logRead: Promise<void>;
 
   private constructor(
     process: LineProcess,
     log: Record<string, unknown>[],
-    httpAddress: string,
-    grpcAddress: string,
+    started: ReadonlyMap<string, string>,
   ) {
     this.process = process;
     this.log = log;
-    this.httpUrl = `http://${httpAddress}`;
-    this.grpcAddress = grpcAddress;
+    const metrics = started.get("Metrics Service");
+    this.httpUrl = `http://${started.get("HTTPService")}`;
+    this.grpcAddress = started.get("GRPCInferenceService") ?? "";
+    // Told before the other two, so it is known here.
+    this.metricsUrl = metrics === undefined ? "" : `http://${metrics}/metrics`;
     this.#logRead = readOn(process, log);
   }
 
@@ -32,22 +36,17 @@ export class ServiceProcess implements AsyncDisposable {
     args: readonly string[],
     env?: Environment,
   ): Promise<ServiceProcess> {
-    const ports = ["--http-port=0", "--grpc-port=0"];
+    const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
     const process = new LineProcess(self.executable, [...self.args, "serve", ...ports, ...args], env);
     const log: Record<string, unknown>[] = [];
     const started = new Map<string, string>();
-    while (started.size < 2) {
+    while (!started.has("HTTPService") || !started.has("GRPCInferenceService")) {
       const line = JSON.parse(await process.nextLine()) as Record<string, unknown>;
       log.push(line);
-      const [, face, address] = /^Started (\w+) at (\S+)$/.exec(String(line.msg)) ?? [];
+      const [, face, address] = /^Started (.+) at (\S+)$/.exec(String(line.msg)) ?? [];
       if (face !== undefined && address !== undefined) started.set(face, address);
     }
-    return new ServiceProcess(
-      process,
-      log,
-      started.get("HTTPService") ?? "",
-      started.get("GRPCInferenceService") ?? "",
-    );
+    return new ServiceProcess(process, log, started);
   }
 
   /** Sends SIGTERM, waits for the end and reads the rest of the log. */
