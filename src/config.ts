@@ -1,15 +1,24 @@
+import { accessOptions, accessProblems } from "./config/access-options.js";
+import { placeProblems, placeWarnings } from "./config/check-places.js";
 import { serviceDriverOptions } from "./config/driver-options.js";
 import { grpcOptions } from "./config/grpc-options.js";
 import { type OptionRow, optionRows } from "./config/help.js";
 import { httpOptions } from "./config/http-options.js";
+import { metricsOptions } from "./config/metrics-options.js";
 import type { OptionValues } from "./config/option.js";
 import { type Environment, readOptions } from "./config/read-options.js";
 import { serviceOptions } from "./config/service-options.js";
+import { socketOptions } from "./config/socket-options.js";
+import { tlsOptions } from "./config/tls-options.js";
 
 /** Every option of the service: flag, type, default and help in one place. Variables follow from the flags. */
 export const serveOptions = {
   ...httpOptions,
   ...grpcOptions,
+  ...socketOptions,
+  ...tlsOptions,
+  ...metricsOptions,
+  ...accessOptions,
   ...serviceDriverOptions,
   ...serviceOptions,
 } as const;
@@ -23,20 +32,38 @@ export function loadConfig(
   env: Environment,
 ): { config: Config; warnings: readonly string[] } {
   const { values, warnings } = readOptions(serveOptions, args, env, crossCheck);
-  return { config: values, warnings: [...warnings, ...unknownVariables(env)] };
+  return { config: values, warnings: [...warnings, ...placeWarnings(values), ...unknownVariables(env)] };
 }
 
 function crossCheck(config: Config): string[] {
   if (!config.allowHttp && !config.allowGrpc) {
     return ["--allow-http and --allow-grpc are both false: nothing would be served; leave one of them on"];
   }
-  const clash =
-    config.allowHttp &&
-    config.allowGrpc &&
-    config.httpPort === config.grpcPort &&
-    config.httpPort !== 0 &&
-    config.httpAddress === config.grpcAddress;
-  return clash ? [`--http-port and --grpc-port are both ${config.httpPort}: give them different ports`] : [];
+  const listeners = [
+    {
+      name: "http",
+      on: config.allowHttp && config.httpTcp,
+      port: config.httpPort,
+      address: config.httpAddress,
+    },
+    {
+      name: "grpc",
+      on: config.allowGrpc && config.grpcTcp,
+      port: config.grpcPort,
+      address: config.grpcAddress,
+    },
+    { name: "metrics", on: config.allowMetrics, port: config.metricsPort, address: config.metricsAddress },
+  ].filter(({ on, port }) => on && port !== 0);
+  const clashes = listeners.flatMap((one, i) =>
+    listeners
+      .slice(i + 1)
+      .filter((other) => other.port === one.port && other.address === one.address)
+      .map(
+        (other) =>
+          `--${one.name}-port and --${other.name}-port are both ${one.port}: give them different ports`,
+      ),
+  );
+  return [...clashes, ...placeProblems(config), ...accessProblems(config)];
 }
 
 /**

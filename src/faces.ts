@@ -1,6 +1,8 @@
 import type { Config } from "./config.js";
 import type { FaceContext } from "./core/face-context.js";
-import { type FaceName, formatAddress, ListenError } from "./listen-error.js";
+import { type FaceName, formatAddress, formatSocket, ListenError } from "./listen-error.js";
+import type { ListenPlace, ListenPlaces } from "./listen-places.js";
+import { isLoopback } from "./loopback.js";
 import type { ServiceMetrics } from "./metrics/service-metrics.js";
 
 export interface Address {
@@ -13,9 +15,10 @@ interface Face {
   readonly name: FaceName;
   /** What the start-up line calls it: scripts written for Triton look for that. */
   readonly title: string;
-  /** `host:port` with the real port. */
-  readonly where: string;
-  readonly address: Address;
+  /** Each place it listens on: `host:port` with the real port, `unix:path`. */
+  readonly where: readonly string[];
+  /** Null if it listens on no port. */
+  readonly address: Address | null;
   /** Stops accepting and waits for the calls on their way; ends them by force when `deadline` aborts. */
   close(deadline: AbortSignal): Promise<void>;
 }
@@ -28,13 +31,14 @@ export type Faces = readonly Face[];
  */
 export async function listen(
   config: Config,
+  places: ListenPlaces,
   context: FaceContext,
   metrics: ServiceMetrics | null,
 ): Promise<Faces> {
   const attempts = await Promise.allSettled([
     ...(metrics === null ? [] : [listenMetricsFace(config, context, metrics)]),
-    ...(config.allowGrpc ? [listenGrpcFace(config, context)] : []),
-    ...(config.allowHttp ? [listenHttpFace(config, context)] : []),
+    ...(config.allowGrpc ? [listenGrpcFace(config, places.grpc, context)] : []),
+    ...(config.allowHttp ? [listenHttpFace(config, places.http, context)] : []),
   ]);
   const faces = attempts.flatMap((attempt) => (attempt.status === "fulfilled" ? [attempt.value] : []));
   const failed = attempts.find((attempt) => attempt.status === "rejected");
@@ -44,34 +48,37 @@ export async function listen(
 }
 
 // Each face is imported only if it is switched on: their libraries are most of the start-up time.
-async function listenGrpcFace(config: Config, context: FaceContext): Promise<Face> {
+async function listenGrpcFace(config: Config, place: ListenPlace, context: FaceContext): Promise<Face> {
   const { listenGrpc } = await import("./grpc/server.js");
-  const { grpcAddress: host, grpcPort: port } = config;
   const server = await listenGrpc(context, {
-    host,
-    port,
+    ...place,
     keepaliveTimeMs: config.grpcKeepaliveTime,
     keepaliveTimeoutMs: config.grpcKeepaliveTimeout,
+    maxConnections: config.grpcMaxConnections ?? undefined,
   }).catch((error: unknown) => {
-    throw new ListenError("grpc", host, port, error);
+    throw new ListenError("grpc", config.grpcAddress, config.grpcPort, error);
   });
-  return face("grpc", "GRPCInferenceService", host, server);
+  return face("grpc", "GRPCInferenceService", server, place.unixSocket?.path);
 }
 
-async function listenHttpFace(config: Config, context: FaceContext): Promise<Face> {
+async function listenHttpFace(config: Config, place: ListenPlace, context: FaceContext): Promise<Face> {
   const [{ createHttpApp }, { listenHttp }] = await Promise.all([
     import("./http/app.js"),
     import("./http/server.js"),
   ]);
-  const { httpAddress: host, httpPort: port } = config;
   const app = createHttpApp(context, {
     allowContents: config.allowContents,
     maxInputSize: config.httpMaxInputSize,
+    allowedOrigins: config.httpAllowedOrigin,
+    allowedHosts: isLoopback(config.httpAddress) ? config.httpAllowedHost : undefined,
   });
-  const server = await listenHttp(app, { host, port }).catch((error: unknown) => {
-    throw new ListenError("http", host, port, error);
+  const server = await listenHttp(app, {
+    ...place,
+    maxConnections: config.httpMaxConnections ?? undefined,
+  }).catch((error: unknown) => {
+    throw new ListenError("http", config.httpAddress, config.httpPort, error);
   });
-  return face("http", "HTTPService", host, server);
+  return face("http", "HTTPService", server, place.unixSocket?.path);
 }
 
 async function listenMetricsFace(
@@ -90,20 +97,23 @@ async function listenMetricsFace(
   }).catch((error: unknown) => {
     throw new ListenError("metrics", host, port, error);
   });
-  return face("metrics", "Metrics Service", host, server);
+  return face("metrics", "Metrics Service", server);
 }
 
 function face(
   name: FaceName,
   title: string,
-  host: string,
   server: { readonly address: Address | null; close(deadline: AbortSignal): Promise<void> },
+  socketPath?: string,
 ): Face {
-  const address = { host, port: server.address?.port ?? 0 };
+  const { address } = server;
   return {
     name,
     title,
-    where: formatAddress(host, address.port),
+    where: [
+      ...(address === null ? [] : [formatAddress(address.host, address.port)]),
+      ...(socketPath === undefined ? [] : [formatSocket(socketPath)]),
+    ],
     address,
     close: (deadline) => server.close(deadline),
   };

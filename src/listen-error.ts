@@ -1,9 +1,15 @@
+import { UnixSocketError } from "./listen/unix-socket.js";
+
+/** What listens, as its flags begin. */
+export type FaceName = "http" | "grpc" | "metrics";
+
 /** A face could not listen: the message says where, why and what to do about it. */
 export class ListenError extends Error {
   override readonly name = "ListenError";
 
-  constructor(face: "http" | "grpc", host: string, port: number, cause: unknown) {
-    super(`cannot listen on ${formatAddress(host, port)} for ${face}: ${explain(face, cause)}`, { cause });
+  constructor(face: FaceName, host: string, port: number, cause: unknown) {
+    const where = cause instanceof UnixSocketError ? formatSocket(cause.path) : formatAddress(host, port);
+    super(`cannot listen on ${where} for ${face}: ${explain(face, cause)}`, { cause });
   }
 }
 
@@ -12,7 +18,12 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-function explain(face: "http" | "grpc", cause: unknown): string {
+/** A Unix socket as gRPC's clients write it. */
+export function formatSocket(path: string): string {
+  return `unix:${path}`;
+}
+
+function explain(face: FaceName, cause: unknown): string {
   const { code, message } = cause as NodeJS.ErrnoException;
   switch (code) {
     case "EADDRINUSE":

@@ -1,3 +1,4 @@
+import { openAccess, registryLimits } from "./access.js";
 import type { Config } from "./config.js";
 import { exitingText, RegistryError } from "./core/errors.js";
 import type { FaceContext } from "./core/face-context.js";
@@ -5,15 +6,18 @@ import { RegionRegistry } from "./core/registry.js";
 import { createRequestIds } from "./core/request-ids.js";
 import { DriverWatch } from "./driver-watch.js";
 import { type Address, type Faces, listen } from "./faces.js";
+import { readListenPlaces } from "./listen-places.js";
 import { type Log, logChange, logFault } from "./log.js";
 import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
+import { watchTls } from "./tls-watch.js";
 import { packageVersion } from "./version.js";
 
 /** A running service. Disposing it stops it. */
 export interface Service extends AsyncDisposable {
-  /** Where HTTP listens, with the real port; null if it was switched off. */
+  /** Where HTTP listens, with the real port; null if it was switched off, or listens on no port. */
   readonly http: Address | null;
   readonly grpc: Address | null;
+  readonly metrics: Address | null;
   /**
    * Answers what is on its way, gives every mapping back to the driver and resolves; the second call waits
    * for the first. Rejects with StopTimeout after the configured exit timeout.
@@ -35,9 +39,12 @@ export class StopTimeout extends Error {
 
 /**
  * Starts the driver in the background and both faces over one registry. Resolves once every face that is
- * switched on listens; rejects with ListenError, and nothing left listening, if one cannot.
+ * switched on listens; rejects with ListenError, and nothing left listening, if one cannot, and with UsageError if a
+ * file that the configuration names is no good.
  */
 export async function startService(config: Config, { log }: { readonly log: Log }): Promise<Service> {
+  const access = await openAccess(config, log);
+  const places = await readListenPlaces(config);
   const driver = createCudaDriver({
     preference: config.driver,
     ...(config.driverLibrary === null ? {} : { libraryPath: config.driverLibrary }),
@@ -47,11 +54,15 @@ export async function startService(config: Config, { log }: { readonly log: Log 
   const watch = new DriverWatch(driver, log);
   // The first look is what starts the driver.
   watch.readiness();
+  const metrics = config.allowMetrics
+    ? new (await import("./metrics/service-metrics.js")).ServiceMetrics(driver)
+    : null;
   const registry = new RegionRegistry({
-    driver,
-    observers: [(change) => logChange(log, change)],
-    onObserverError: (error, change) =>
-      log.error({ err: error, region: change.region.name }, "observer failed"),
+    driver: metrics?.driver ?? driver,
+    limits: registryLimits(config),
+    observers: [(change) => logChange(log, change), ...(metrics === null ? [] : [metrics.regions.onChange])],
+    onObserverError: (error, { region, context }) =>
+      log.error({ err: error, region: region.name, requestId: context.requestId }, "observer failed"),
   });
   const shutdown = new AbortController();
   const context: FaceContext = {
@@ -60,16 +71,22 @@ export async function startService(config: Config, { log }: { readonly log: Log 
     readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
     cudaDriver: () => watch.describe(),
     allowClientShm: config.allowClientShm,
+    gates: access.gates,
     shutdown: shutdown.signal,
     nextRequestId: createRequestIds(),
     reportFault: (fault) => logFault(log, fault),
+    observeOperation: metrics?.requests.observe,
   };
 
-  const faces = await listen(config, context);
-  for (const face of faces) log.info(`Started ${face.title} at ${face.where}`);
+  const faces = await listen(config, places, context, metrics);
+  for (const face of faces) for (const where of face.where) log.info(`Started ${face.title} at ${where}`);
 
+  const stopWatchingTokens = access.watch();
+  const stopWatchingTls = watchTls(places, log);
   const stop = once(() => {
     log.info("stopping");
+    stopWatchingTls();
+    stopWatchingTokens();
     const open = new Set(faces);
     return within(
       config.exitTimeoutSecs,
@@ -91,8 +108,9 @@ export async function startService(config: Config, { log }: { readonly log: Log 
     );
   });
   return {
-    http: faces.find((face) => face.protocol === "http")?.address ?? null,
-    grpc: faces.find((face) => face.protocol === "grpc")?.address ?? null,
+    http: faces.find((face) => face.name === "http")?.address ?? null,
+    grpc: faces.find((face) => face.name === "grpc")?.address ?? null,
+    metrics: faces.find((face) => face.name === "metrics")?.address ?? null,
     stop,
     [Symbol.asyncDispose]: stop,
   };

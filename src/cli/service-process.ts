@@ -44,7 +44,8 @@ export class ServiceProcess implements AsyncDisposable {
       const line = JSON.parse(await process.nextLine()) as Record<string, unknown>;
       log.push(line);
       const [, face, address] = /^Started (.+) at (\S+)$/.exec(String(line.msg)) ?? [];
-      if (face !== undefined && address !== undefined) started.set(face, address);
+      if (face !== undefined && address !== undefined && !address.startsWith("unix:"))
+        started.set(face, address);
     }
     return new ServiceProcess(process, log, started);
   }
