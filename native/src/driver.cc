@@ -106,6 +106,16 @@ Outcome Driver::Describe(Device& device, DeviceInfo& info) const {
   return {api_.device_total_mem(&info.total_bytes, device.id), "cuDeviceTotalMem"};
 }
 
+void Driver::QueryAttribute(const Device& device, int attribute, std::function<void(Result<int>)> done) {
+  const bool posted = control_.Post("attribute", CallQueue::Room::limited, [this, &device, attribute, done] {
+    int value = 0;
+    const CUresult code = api_.device_get_attribute(&value, attribute, device.id);
+    if (code != kCudaSuccess) return done(Refused(api_, {code, "cuDeviceGetAttribute"}));
+    done(value);
+  });
+  if (!posted) done(Failure{Failure::Kind::full});
+}
+
 void Driver::QueryMemory(Device& device, std::chrono::milliseconds linger,
                          std::function<void(Result<MemoryInfo>)> done) {
   const bool posted = device.queue.Post("memory info", CallQueue::Room::limited, [this, &device, linger, done] {

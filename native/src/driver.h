@@ -53,6 +53,8 @@ class Driver {
   void Initialise(std::function<void(Result<int>)> done);
   // The devices, without a context.
   void ListDevices(std::function<void(Result<std::vector<DeviceInfo>>)> done);
+  // The CUdevice_attribute of this number, without a context.
+  void QueryAttribute(const Device& device, int attribute, std::function<void(Result<int>)> done);
   // Free and total memory of a device; needs a context.
   void QueryMemory(Device& device, std::chrono::milliseconds linger,
                    std::function<void(Result<MemoryInfo>)> done);

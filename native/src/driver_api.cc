@@ -44,6 +44,7 @@ DriverApi DriverApi::Resolve(const SharedLibrary& library) {
   resolve(api.device_get_uuid, "cuDeviceGetUuid_v2", "cuDeviceGetUuid");
   resolve(api.device_total_mem, "cuDeviceTotalMem_v2");
   resolve(api.device_get_pci_bus_id, "cuDeviceGetPCIBusId");
+  resolve(api.device_get_attribute, "cuDeviceGetAttribute");
   resolve(api.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain");
   resolve(api.device_primary_ctx_release, "cuDevicePrimaryCtxRelease_v2");
   resolve(api.ctx_push_current, "cuCtxPushCurrent_v2");

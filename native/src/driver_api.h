@@ -44,6 +44,7 @@ struct DriverApi {
   CUresult (*device_get_uuid)(CUuuid* uuid, CUdevice device);
   CUresult (*device_total_mem)(std::size_t* bytes, CUdevice device);
   CUresult (*device_get_pci_bus_id)(char* id, int length, CUdevice device);
+  CUresult (*device_get_attribute)(int* value, int attribute, CUdevice device);
   CUresult (*device_primary_ctx_retain)(CUcontext* context, CUdevice device);
   CUresult (*device_primary_ctx_release)(CUdevice device);
   CUresult (*ctx_push_current)(CUcontext context);

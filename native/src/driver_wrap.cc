@@ -44,6 +44,7 @@ Napi::Function DriverWrap::Define(Napi::Env env) {
       {InstanceAccessor<&DriverWrap::Kind>("kind"), InstanceAccessor<&DriverWrap::LibraryPath>("libraryPath"),
        InstanceAccessor<&DriverWrap::Version>("version"),
        InstanceMethod<&DriverWrap::Initialise>("initialise"), InstanceMethod<&DriverWrap::Devices>("devices"),
+       InstanceMethod<&DriverWrap::Attribute>("attribute"),
        InstanceMethod<&DriverWrap::MemoryInfo>("memoryInfo"), InstanceMethod<&DriverWrap::Open>("open"),
        InstanceMethod<&DriverWrap::Allocate>("allocate"),
        InstanceMethod<&DriverWrap::RunningCalls>("runningCalls")});
@@ -100,6 +101,16 @@ Napi::Value DriverWrap::Initialise(const Napi::CallbackInfo& info) {
 Napi::Value DriverWrap::Devices(const Napi::CallbackInfo& info) {
   auto [promise, ticket] = Environment::Of(info.Env()).completions.Begin(info.Env());
   driver_->ListDevices(SettleWith<std::vector<DeviceInfo>>(ticket, DevicesToJs));
+  return promise;
+}
+
+Napi::Value DriverWrap::Attribute(const Napi::CallbackInfo& info) {
+  const Device& device = DeviceArgument(info, 0);
+  const int attribute = IntegerArgument(info, 1);
+  auto [promise, ticket] = Environment::Of(info.Env()).completions.Begin(info.Env());
+  driver_->QueryAttribute(device, attribute, SettleWith<int>(ticket, [](Napi::Env env, Napi::Value, int value) {
+    return Napi::Number::New(env, value);
+  }));
   return promise;
 }
 

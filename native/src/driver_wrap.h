@@ -23,6 +23,7 @@ class DriverWrap : public Napi::ObjectWrap<DriverWrap> {
   Napi::Value Version(const Napi::CallbackInfo& info);
   Napi::Value Initialise(const Napi::CallbackInfo& info);
   Napi::Value Devices(const Napi::CallbackInfo& info);
+  Napi::Value Attribute(const Napi::CallbackInfo& info);
   Napi::Value MemoryInfo(const Napi::CallbackInfo& info);
   Napi::Value Open(const Napi::CallbackInfo& info);
   Napi::Value Allocate(const Napi::CallbackInfo& info);

@@ -26,6 +26,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "print the folder that holds the emulated libcuda.so.1",
     load: async () => (await import("./emulated-driver.js")).emulatedDriver,
   },
+  doctor: {
+    summary: "say whether memory can be shared on this machine, and what to do where it cannot",
+    load: async () => (await import("./doctor.js")).doctor,
+  },
   demo: {
     summary: "show two processes sharing memory through the service, step by step",
     load: async () => (await import("./demo.js")).demo,

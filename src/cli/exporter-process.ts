@@ -1,4 +1,5 @@
 import type { Environment } from "../config/read-options.js";
+import { listenForAbort } from "../core/abort.js";
 import type { CommandIo } from "./command.js";
 import { LineProcess } from "./line-process.js";
 
@@ -22,17 +23,20 @@ export class ExporterProcess implements AsyncDisposable {
     this.body = JSON.parse(bodyLine) as RegisterBody;
   }
 
-  /** Resolves once it has allocated. Rejects with what it said if it could not. */
+  /** Resolves once it has allocated. Rejects with what it said if it could not. `signal` ends the process. */
   static async start(
     self: CommandIo["self"],
     args: readonly string[],
     env?: Environment,
+    signal?: AbortSignal,
   ): Promise<ExporterProcess> {
     const process = new LineProcess(
       self.executable,
       [...self.args, "allocate", "--interactive", ...args],
       env,
     );
+    const stopListening = listenForAbort(signal, () => void process.kill("SIGKILL"));
+    void process.exit.then(stopListening);
     return new ExporterProcess(process, await process.nextLine());
   }
 

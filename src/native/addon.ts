@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { RegistryError } from "../core/errors.js";
+import { addonFailureText } from "./addon-failure.js";
 
 /** `native/` of this package, from `src/native` and from `dist/native` alike. */
 export const nativeFolder = fileURLToPath(new URL("../../native", import.meta.url));
@@ -56,6 +56,8 @@ export interface RawDriver {
   /** The number of devices. */
   initialise(): Promise<RawFailure | number>;
   devices(): Promise<RawFailure | readonly RawDevice[]>;
+  /** A `CUdevice_attribute` by its number. */
+  attribute(deviceId: number, attribute: number): Promise<RawFailure | number>;
   memoryInfo(deviceId: number): Promise<RawFailure | RawMemoryInfo>;
   open(deviceId: number, handle: Uint8Array): Promise<RawFailure | RawMemory>;
   allocate(deviceId: number, byteSize: bigint): Promise<RawFailure | RawMemory>;
@@ -80,12 +82,7 @@ export function loadAddon(): RawAddon {
       const load = createRequire(import.meta.url)("node-gyp-build") as (folder: string) => RawAddon;
       loaded = load(nativeFolder);
     } catch (cause) {
-      const why = existsSync(`${nativeFolder}/build`) ? "cannot be loaded" : "is not built";
-      throw new RegistryError(
-        "UNAVAILABLE",
-        `the native addon ${why}: run \`npm run build:native\` in the package's folder`,
-        { cause },
-      );
+      throw new RegistryError("UNAVAILABLE", addonFailureText(cause, nativeFolder), { cause });
     }
   }
   return loaded;

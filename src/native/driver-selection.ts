@@ -67,6 +67,11 @@ export class SelectedDriver implements CudaDriver {
     return (await this.#selected()).allocate(deviceId, byteSize);
   }
 
+  /** A `CUdevice_attribute` by its number, or null if the driver does not know it. Makes no context. */
+  async attribute(deviceId: number, attribute: number): Promise<number | null> {
+    return (await this.#selected()).attribute(deviceId, attribute);
+  }
+
   /** Bytes free and in all on a device. Needs a context on it, so it costs GPU memory itself for a while. */
   async memoryInfo(deviceId: number): Promise<DeviceMemoryInfo> {
     return (await this.#selected()).memoryInfo(deviceId);

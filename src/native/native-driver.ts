@@ -27,6 +27,8 @@ export interface DeviceMemoryInfo {
   readonly totalBytes: bigint;
 }
 
+const invalidValue = 1;
+
 /** One loaded and initialised driver library. */
 export class NativeDriver implements CudaDriver {
   readonly kind: DriverKind;
@@ -83,6 +85,15 @@ export class NativeDriver implements CudaDriver {
     await this.#requireDevice(deviceId);
     const raw = this.#checked(await this.#raw.allocate(deviceId, byteSize));
     return new NativeAllocation(raw, this.#checked);
+  }
+
+  /** A `CUdevice_attribute` by its number, or null if this driver knows none of it. Makes no context. */
+  async attribute(deviceId: number, attribute: number): Promise<number | null> {
+    await this.#requireDevice(deviceId);
+    const value = await this.#raw.attribute(deviceId, attribute);
+    // What an older driver answers for an attribute of a newer one.
+    if (isFailure(value) && value.failed === "refused" && value.code === invalidValue) return null;
+    return this.#checked(value);
   }
 
   /** Free and total memory of a device. Needs a context on it, so it costs GPU memory itself for a while. */

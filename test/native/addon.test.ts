@@ -40,6 +40,10 @@ test("wrong arguments are thrown at once, whatever they are", () => {
   for (const byteSize of [-1n, 2n ** 64n, 1, "1", undefined]) {
     wrong(() => driver.allocate(0, byteSize as never)).toThrow("argument 2 must be a bigint");
   }
+  for (const attribute of [-1, 0.5, "1", undefined]) {
+    wrong(() => driver.attribute(0, attribute as never)).toThrow("argument 2 must be an integer");
+  }
+  wrong(() => driver.attribute(1, 1)).toThrow(RangeError);
   wrong(() => driver.open(1, new Uint8Array(64))).toThrow(RangeError);
   for (const handle of [new Uint8Array(63), new Uint8Array(65), new Uint8Array(0)]) {
     wrong(() => driver.open(0, handle)).toThrow("argument 2 must have 64 bytes");
