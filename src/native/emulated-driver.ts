@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { RegistryError } from "../core/errors.js";
 import { nativeFolder } from "./addon.js";
+import { missingBuildText } from "./addon-failure.js";
 
 /** File name of the emulated driver, the same as of NVIDIA's. */
 export const driverLibraryName = "libcuda.so.1";
@@ -20,10 +21,7 @@ export function emulatedDriverFolder(): string {
   ];
   const folder = folders.find((candidate) => existsSync(join(candidate, driverLibraryName)));
   if (folder === undefined) {
-    throw new RegistryError(
-      "UNAVAILABLE",
-      "the emulated driver is not built: run `npm run build:native` in the package's folder",
-    );
+    throw new RegistryError("UNAVAILABLE", missingBuildText("emulated driver", nativeFolder));
   }
   return folder;
 }
