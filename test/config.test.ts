@@ -27,6 +27,9 @@ test("with nothing given, serves both faces on loopback at Triton's ports and le
     grpcPort: 8001,
     grpcKeepaliveTime: 7_200_000,
     grpcKeepaliveTimeout: 20_000,
+    allowMetrics: true,
+    metricsAddress: "127.0.0.1",
+    metricsPort: 8002,
     driver: "auto",
     driverLibrary: null,
     contextLingerSecs: 30,
@@ -137,6 +140,16 @@ test("both faces off is a problem", () => {
   ]);
 });
 
+test.each([
+  ["http", "8002"],
+  ["grpc", "8002"],
+])("%s on the port of the metrics (%s) is a problem, unless they are off", (face, port) => {
+  expect(problems([`--${face}-port=${port}`])).toEqual([
+    `--${face}-port and --metrics-port are both ${port}: give them different ports`,
+  ]);
+  expect(problems([`--${face}-port=${port}`, "--allow-metrics=false"])).toEqual([]);
+});
+
 test("both faces on one port is a problem, unless the system chooses or one is off", () => {
   expect(problems(["--http-port=9000", "--grpc-port=9000"])).toEqual([
     "--http-port and --grpc-port are both 9000: give them different ports",
@@ -172,7 +185,8 @@ test("every option has its own flag, a variable that sets it, and a default it a
   const rows = configRows();
   expect(new Set(rows.map((row) => row.env)).size).toBe(rows.length);
   for (const [key, option] of Object.entries(serveOptions)) {
-    if (option.default === null) continue;
+    // Nothing stands for these: they are left out.
+    if (option.default === null || Array.isArray(option.default)) continue;
     const text = String(option.default);
     expect(option.kind.parse(text)).toBe(option.default);
     const env = { [`CUDASHM_${option.flag.toUpperCase().replaceAll("-", "_")}`]: text };

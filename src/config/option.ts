@@ -11,6 +11,10 @@ export interface OptionKind<T> {
   readonly expected: string;
   /** A switch may be given without a value and then means `true`. */
   readonly isSwitch: boolean;
+  /** Told twice, the second adds to the first; else it replaces it. */
+  readonly isList?: true;
+  /** What was told must not be repeated in a message. */
+  readonly isSecret?: true;
   /** null if the text is no such value. */
   parse(text: string): T | null;
 }

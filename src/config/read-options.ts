@@ -12,7 +12,7 @@ export interface OptionsRead<Table extends OptionTable> {
 
 /**
  * Reads `--flag value`, `--flag=value` and the CUDASHM_* variables; the command line beats the environment,
- * a later flag beats an earlier one, an empty variable counts as unset. `check` says what is wrong with
+ * a later flag beats an earlier one but of a list, an empty variable counts as unset. `check` says what is wrong with
  * values that are each right. Throws one UsageError with every problem.
  */
 export function readOptions<Table extends OptionTable>(
@@ -23,20 +23,28 @@ export function readOptions<Table extends OptionTable>(
 ): OptionsRead<Table> {
   const problems: string[] = [];
   const given = new Map<Option<unknown>, unknown>();
-  const take = (option: Option<unknown>, source: string, text: string): void => {
-    const value = option.kind.parse(text);
-    if (value === null)
-      problems.push(`${source}: expected ${option.kind.expected}, got ${JSON.stringify(text)}`);
-    else given.set(option, value);
-  };
+  const takeInto =
+    (values: Map<Option<unknown>, unknown>) =>
+    (option: Option<unknown>, source: string, text: string): void => {
+      const { kind } = option;
+      const value = kind.parse(text);
+      const got = kind.isSecret ? "something else" : JSON.stringify(text);
+      if (value === null) problems.push(`${source}: expected ${kind.expected}, got ${got}`);
+      else if (kind.isList) {
+        values.set(option, [...((values.get(option) as unknown[]) ?? []), ...(value as unknown[])]);
+      } else values.set(option, value);
+    };
 
   const options: readonly Option<unknown>[] = Object.values(table);
   for (const option of options) {
     const name = environmentName(option.flag);
     const text = env[name];
-    if (text !== undefined && text !== "") take(option, name, text);
+    if (text !== undefined && text !== "") takeInto(given)(option, name, text);
   }
-  readArguments(options, args, take, problems);
+  // A list on the command line replaces the one in the environment, and does not add to it.
+  const fromArguments = new Map<Option<unknown>, unknown>();
+  readArguments(options, args, takeInto(fromArguments), problems);
+  for (const [option, value] of fromArguments) given.set(option, value);
 
   const values = Object.fromEntries(
     Object.entries(table).map(([key, option]) => [

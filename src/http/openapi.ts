@@ -9,11 +9,12 @@ import { type MediaType, type Operation, operations, tags } from "./operations.j
 /** Statuses of errors, each with the name of its response. */
 const errorResponses: Readonly<Record<number, readonly [name: string, description: string]>> = {
   400: ["BadRequest", "The request is wrong, or cannot be met; the text says why"],
-  403: ["Forbidden", "Switched off in this service"],
+  401: ["Unauthorized", "The service wants a token, and this is none of its own"],
+  403: ["Forbidden", "Switched off in this service, or not for this caller"],
   404: ["NotFound", "There is no such region"],
   408: ["RequestTimeout", "The request did not arrive in time"],
   413: ["ContentTooLarge", "The extensions of a chunk are too long"],
-  429: ["TooManyRequests", "The device has too many calls waiting; try again later"],
+  429: ["TooManyRequests", "A limit of the service is reached, or the device has too many calls waiting"],
   431: ["HeadersTooLarge", "The headers are too long"],
   500: ["Fault", "A fault of the service, or memory that the driver would not take back"],
   501: ["NotImplemented", "Not supported, or switched off in this service"],
@@ -21,7 +22,14 @@ const errorResponses: Readonly<Record<number, readonly [name: string, descriptio
 };
 
 /** What any request can be answered. */
-const commonStatuses = [400, ...Object.values(parserStatuses), httpStatuses.INTERNAL];
+const commonStatuses = [
+  400,
+  httpStatuses.UNAUTHENTICATED,
+  httpStatuses.PERMISSION_DENIED,
+  httpStatuses.RESOURCE_EXHAUSTED,
+  ...Object.values(parserStatuses),
+  httpStatuses.INTERNAL,
+];
 
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 
@@ -44,7 +52,7 @@ export function openApiDocument(version: string): JsonSchema {
       title: "cudashm",
       summary: "Triton Inference Server's CUDA shared memory API as a service of its own",
       description:
-        "Paths are matched as they are written. HEAD is answered wherever GET is; another method with 405 and `Allow`, an unknown path with 404, both with an ErrorResponse.",
+        "Paths are matched as they are written. HEAD is answered wherever GET is; another method with 405 and `Allow`, an unknown path with 404, both with an ErrorResponse. Where the service was started with a token file, every operation but those of health wants a bearer token.",
       version,
       license: { name: "MIT", identifier: "MIT" },
     },

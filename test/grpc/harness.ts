@@ -12,6 +12,7 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
 import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.js";
+import type { Gate } from "../../src/core/gate.js";
 import { RegionRegistry } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { type GrpcListenOptions, type GrpcServer, listenGrpc } from "../../src/grpc/server.js";
@@ -36,7 +37,12 @@ export interface TestFace {
   setReadiness(readiness: Readiness): void;
 }
 
-export function createTestFace({ allowClientShm = true } = {}): TestFace {
+interface TestFaceOptions {
+  readonly allowClientShm?: boolean;
+  readonly gate?: Gate;
+}
+
+export function createTestFace({ allowClientShm = true, gate }: TestFaceOptions = {}): TestFace {
   const driver = new FakeDriver();
   const registry = new RegionRegistry({ driver });
   const shutdown = new AbortController();
@@ -48,6 +54,7 @@ export function createTestFace({ allowClientShm = true } = {}): TestFace {
     readiness: () => readiness,
     cudaDriver: () => "emulated",
     allowClientShm,
+    gates: { grpc: gate },
     shutdown: shutdown.signal,
     nextRequestId: createRequestIds(),
     reportFault: (fault) => faults.push(fault),

@@ -30,8 +30,10 @@ export function undescribed(method: string, target: string, answer: Answer): str
   const item = Object.entries(served.paths).find(([template]) => matches(template, path));
   const operation = (item?.[1] as Part)?.[method === "HEAD" ? "get" : method.toLowerCase()];
   const expected = operation?.responses[answer.status];
+  // No operation: a browser that asks in advance whether a page may call.
+  if (method === "OPTIONS" && answer.status === 200) return answer.text === "" ? null : "a body";
   const response =
-    operation === undefined && [404, 405].includes(answer.status)
+    operation === undefined && [403, 404, 405].includes(answer.status)
       ? served.components.responses.NotFound
       : resolve(served, expected);
   const where = `${method} ${target.slice(0, 80)} ${answer.status}`;

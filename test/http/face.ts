@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect, type Socket } from "node:net";
 import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.js";
+import type { Gate } from "../../src/core/gate.js";
 import { RegionRegistry } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { createHttpApp, type HttpApp, type HttpFaceOptions } from "../../src/http/app.js";
@@ -12,6 +13,8 @@ import { undescribed } from "./described-answer.js";
 export interface FaceOptions extends Partial<HttpFaceOptions> {
   readonly allowClientShm?: boolean;
   readonly drain?: Partial<BodyDrainLimits>;
+  readonly gate?: Gate;
+  readonly maxConnections?: number;
 }
 
 export interface Answer {
@@ -43,6 +46,7 @@ export class Face implements AsyncDisposable {
       readiness: () => this.readiness,
       cudaDriver: () => "emulated",
       allowClientShm: options.allowClientShm ?? true,
+      gates: { http: options.gate },
       shutdown: this.shutdown.signal,
       nextRequestId: createRequestIds(),
       reportFault: (fault) => this.faults.push(fault),
@@ -50,13 +54,16 @@ export class Face implements AsyncDisposable {
     this.app = createHttpApp(context, {
       allowContents: options.allowContents ?? true,
       maxInputSize: options.maxInputSize ?? 1024 * 1024,
+      allowedOrigins: options.allowedOrigins,
+      allowedHosts: options.allowedHosts,
     });
   }
 
   static async start(options: FaceOptions = {}): Promise<Face> {
     const face = new Face(options);
     const bodyDrain = new BodyDrain({ ...defaultBodyDrainLimits, ...options.drain });
-    face.server = await listenHttp(face.app, { host: "127.0.0.1", port: 0, bodyDrain });
+    const { maxConnections } = options;
+    face.server = await listenHttp(face.app, { host: "127.0.0.1", port: 0, bodyDrain, maxConnections });
     return face;
   }
 

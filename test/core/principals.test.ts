@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { RegistryError } from "../../src/core/errors.js";
+import { Principals } from "../../src/core/principals.js";
+
+const hash = (token: string) => createHash("sha256").update(token).digest("hex");
+
+function parse(text: string): Principals {
+  const parsed = Principals.parse(text);
+  if (parsed instanceof Principals) return parsed;
+  throw new Error(parsed.join("\n"));
+}
+
+function caller(principals: Principals, authorization?: string): string {
+  try {
+    return principals.authenticate({
+      header: (name) => (name === "authorization" ? authorization : undefined),
+    });
+  } catch (error) {
+    if (error instanceof RegistryError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+}
+
+const missing = "UNAUTHENTICATED: this service wants a token; send it as 'authorization: Bearer <token>'";
+const unknown =
+  "UNAUTHENTICATED: the token is not one of this service's; ask whoever runs it for one that is in its --token-file";
+
+test("a token is known by its hash and names its principal", () => {
+  const principals = parse(
+    `# who\n\n  alice: ${hash("a-token")}  \r\nbob:${hash("b-token").toUpperCase()}\n`,
+  );
+  expect(caller(principals, "Bearer a-token")).toBe("alice");
+  expect(caller(principals, "bearer  b-token")).toBe("bob");
+});
+
+test("one name may have two tokens, as while one is replaced by the other", () => {
+  const principals = parse(`alice: ${hash("old")}\nalice: ${hash("new")}`);
+  expect([caller(principals, "Bearer old"), caller(principals, "Bearer new")]).toEqual(["alice", "alice"]);
+});
+
+test.each([undefined, "", "Basic YTpi", "a-token", "Bearer", "Bearer ", "Bearer a b"])(
+  "the header %j holds no token",
+  (header) => {
+    expect(caller(parse(`alice: ${hash("a-token")}`), header)).toBe(missing);
+  },
+);
+
+test.each(["a-toke", "a-tokenn", "A-TOKEN", hash("a-token")])("the token %s is nobody's", (token) => {
+  expect(caller(parse(`alice: ${hash("a-token")}`), `Bearer ${token}`)).toBe(unknown);
+});
+
+test("every problem is told by its line, and nothing of the line is", () => {
+  const secret = "s3cret-token";
+  const text = [
+    `alice ${secret}`,
+    `alice: ${secret}`,
+    `: ${hash("x")}`,
+    `anonymous: ${hash("y")}`,
+    `alice: ${hash("z")}`,
+    `bob: ${hash("z")}`,
+  ].join("\n");
+  const problems = Principals.parse(text);
+  expect(problems).toEqual([
+    "line 1: expected a name, a colon and the 64 hex digits of a token's SHA-256",
+    "line 2: expected a name, a colon and the 64 hex digits of a token's SHA-256",
+    "line 3: expected a name, a colon and the 64 hex digits of a token's SHA-256",
+    "line 4: anonymous is what callers without a token are called; choose another name",
+    "line 6: another name has the same token",
+  ]);
+});
+
+test("a file that names nobody is a problem", () => {
+  expect(Principals.parse("\n# nobody yet\n")).toEqual(["it names nobody, so nobody could call"]);
+});
