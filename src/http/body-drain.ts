@@ -41,7 +41,10 @@ export class BodyDrain {
   /** Throws away what is left of a body; refuses at once if there is no room. */
   drain(incoming: IncomingMessage, declaredLength: number | null): Promise<Drained> {
     if (incoming.readableEnded) return Promise.resolve({ bytes: 0, complete: true });
-    if (!this.hasRoomFor(declaredLength)) return Promise.resolve({ bytes: 0, complete: false });
+    // Of a client that is gone nothing more is heard, not even its end.
+    if (incoming.destroyed || !this.hasRoomFor(declaredLength)) {
+      return Promise.resolve({ bytes: 0, complete: false });
+    }
     const weight = this.#isSmall(declaredLength) ? 0 : 1;
     this.#active += weight;
     return new Promise((resolve) => {
