@@ -25,6 +25,11 @@ const environments = {
     requirements: "test/clients/contract/requirements.txt",
     pythons: [11, 13],
   },
+  prometheus: {
+    purpose: "the metrics, with Prometheus's own parser",
+    requirements: "test/metrics/requirements.txt",
+    pythons: [11, 13],
+  },
 };
 
 const args = process.argv.slice(2);

@@ -27,6 +27,7 @@ test("the start-up lines are Triton's, with the real ports, and the first answer
   expect(started.sort()).toEqual([
     `Started GRPCInferenceService at ${service.grpcAddress}`,
     `Started HTTPService at ${service.httpUrl.slice("http://".length)}`,
+    `Started Metrics Service at ${new URL(service.metricsUrl).host}`,
   ]);
   expect(await request("GET", `${service.httpUrl}/v2/health/live`)).toEqual({ status: 200, text: "" });
 });
@@ -38,7 +39,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends the service with code 0", asy
 });
 
 test("SIGTERM to npm start reaches the service, which ends with code 0", async () => {
-  const options = [`--driver=${testDriver}`, "--http-port=0", "--grpc-port=0"];
+  const options = [`--driver=${testDriver}`, "--http-port=0", "--grpc-port=0", "--metrics-port=0"];
   const npm = spawn("npm", ["start", "--silent", "--ignore-scripts", "--", ...options], {
     detached: true,
     stdio: ["ignore", "pipe", "inherit"],
@@ -109,13 +110,14 @@ test("each change is one line in the log with its request's id, and none holds t
   expect(service.log.filter((line) => Number(line.level) >= 50)).toEqual([]);
 });
 
-test.each(["http", "grpc"])(
+test.each(["http", "grpc", "metrics"])(
   "a %s port in use ends with code 1, a clear text, and nothing announced",
   async (face) => {
     await using busy = await busyPort();
     const ports = {
       "http-port": await freePort(),
       "grpc-port": await freePort(),
+      "metrics-port": await freePort(),
       [`${face}-port`]: busy.port,
     };
     const args = Object.entries(ports).map(([flag, port]) => `--${flag}=${port}`);
@@ -133,6 +135,7 @@ test("a second service on the ports of the first is refused, and the first goes 
   const ports = [
     `--http-port=${new URL(service.httpUrl).port}`,
     `--grpc-port=${service.grpcAddress.split(":")[1]}`,
+    "--metrics-port=0",
   ];
   const { code, errorText } = await runCommand(["serve", `--driver=${testDriver}`, ...ports]);
   expect({ code, refused: errorText.includes("the port is in use") }).toEqual({ code: 1, refused: true });
@@ -144,6 +147,7 @@ test("an address that this machine has not ends with code 1 and says so", async 
     "--http-address=203.0.113.7",
     "--http-port=0",
     "--grpc-port=0",
+    "--metrics-port=0",
   ]);
   expect(code).toBe(1);
   expect(errorText).toBe(
