@@ -1,5 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { type Client, credentials, loadPackageDefinition, type ServiceError } from "@grpc/grpc-js";
+import {
+  type ChannelCredentials,
+  type Client,
+  credentials,
+  loadPackageDefinition,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 
 const protoFolder = fileURLToPath(new URL("../../proto", import.meta.url));
@@ -12,7 +18,7 @@ type Method = (
 ) => void;
 
 /** A JavaScript client as Triton's own example makes one: from the .proto file, with none of our codecs. */
-export function inferenceClient(address: string) {
+export function inferenceClient(address: string, how: ChannelCredentials = credentials.createInsecure()) {
   const definition = loadSync("inference/grpc_service.proto", {
     includeDirs: [protoFolder],
     keepCase: true,
@@ -24,7 +30,7 @@ export function inferenceClient(address: string) {
       GRPCInferenceService: new (address: string, credentials: object) => Client & Record<string, Method>;
     };
   };
-  const client = new inference.GRPCInferenceService(address, credentials.createInsecure());
+  const client = new inference.GRPCInferenceService(address, how);
   return {
     /** Rejects with gRPC's error. `timeoutMs` becomes the call's deadline. */
     call: (method: string, request: object, timeoutMs?: number): Promise<Answer> =>
