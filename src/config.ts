@@ -1,5 +1,6 @@
 import { accessOptions, accessProblems } from "./config/access-options.js";
 import { placeProblems, placeWarnings } from "./config/check-places.js";
+import { doctorOptions } from "./config/doctor-options.js";
 import { serviceDriverOptions } from "./config/driver-options.js";
 import { grpcOptions } from "./config/grpc-options.js";
 import { type OptionRow, optionRows } from "./config/help.js";
@@ -14,6 +15,7 @@ import { tlsOptions } from "./config/tls-options.js";
 /** Every option of the service: flag, type, default and help in one place. Variables follow from the flags. */
 export const serveOptions = {
   ...httpOptions,
+  ...doctorOptions,
   ...grpcOptions,
   ...socketOptions,
   ...tlsOptions,

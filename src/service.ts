@@ -42,7 +42,10 @@ export class StopTimeout extends Error {
  * switched on listens; rejects with ListenError, and nothing left listening, if one cannot, and with UsageError if a
  * file that the configuration names is no good.
  */
-export async function startService(config: Config, { log }: { readonly log: Log }): Promise<Service> {
+export async function startService(
+  config: Config,
+  { log, diagnose }: { readonly log: Log; readonly diagnose?: FaceContext["diagnose"] },
+): Promise<Service> {
   const access = await openAccess(config, log);
   const places = await readListenPlaces(config);
   const driver = createCudaDriver({
@@ -70,6 +73,7 @@ export async function startService(config: Config, { log }: { readonly log: Log 
     info: { name: config.id, version: packageVersion(), extensions: ["cuda_shared_memory"] },
     readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
     cudaDriver: () => watch.describe(),
+    diagnose,
     allowClientShm: config.allowClientShm,
     gates: access.gates,
     shutdown: shutdown.signal,

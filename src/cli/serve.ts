@@ -4,6 +4,7 @@ import { ListenError } from "../listen-error.js";
 import { createLog, type LogLevel, standardOutput } from "../log.js";
 import { StopTimeout, startService } from "../service.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
+import { createDoctorProcess } from "./doctor-process.js";
 
 /** Runs the service until a signal, logging to standard output. */
 export const serve: Command = {
@@ -21,7 +22,10 @@ ${optionsHelp(serveOptions)}`,
 
     let service: Awaited<ReturnType<typeof startService>>;
     try {
-      service = await startService(config, { log });
+      service = await startService(config, {
+        log,
+        diagnose: config.allowDoctor ? createDoctorProcess(io, config) : undefined,
+      });
     } catch (error) {
       if (!(error instanceof ListenError)) throw error;
       io.stderr.write(`cudashm: ${error.message}\n`);

@@ -29,6 +29,8 @@ export interface FaceContext {
   isLive?(): boolean;
   /** `cuda`, `emulated`, or why there is neither. */
   cudaDriver(): string;
+  /** The report of `cudashm doctor`, as JSON. Absent where the service does not offer it. */
+  readonly diagnose?: (() => Promise<string>) | undefined;
   /** False refuses registers, as Triton's flag of that name. */
   readonly allowClientShm: boolean;
   /** What the calls of each face pass first; without one, every call is let in. */

@@ -13,8 +13,9 @@ export function createReport(version: string, findings: readonly Finding[]): Rep
 }
 
 /** The report as one line of JSON, as docs/doctor.md describes it. `schema` grows when that changes. */
-export function reportJson(report: Report): string {
-  return `${JSON.stringify({ schema: 1, ...report })}\n`;
+export function reportJson({ version, status, findings }: Report): string {
+  const told = findings.map(({ advice, ...finding }) => (advice === null ? finding : { ...finding, advice }));
+  return `${JSON.stringify({ schema: 1, version, status, findings: told })}\n`;
 }
 
 const width = 100;

@@ -6,6 +6,7 @@ import { apiCategory } from "./api-category.js";
 import { BrowserGuard, type BrowserGuardOptions } from "./browser-guard.js";
 import { createContents } from "./contents.js";
 import { createCudaSharedMemory } from "./cuda-shared-memory.js";
+import { createDoctor } from "./doctor.js";
 import { answerFailure } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import { guarded } from "./guarded-handler.js";
@@ -80,6 +81,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     serverReady: service.ready,
     readRegionContents: contents.read,
     writeRegionContents: contents.write,
+    doctorReport: createDoctor(context),
     openApiDocument: createOpenApi(context),
   };
   for (const [id, operation] of Object.entries(operations)) {

@@ -6,6 +6,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const uint64 = { type: "integer", format: "uint64", minimum: 0, maximum: 2n ** 64n - 1n } as const;
 const sizeInBytes = { ...uint64, minimum: 1 } as const;
+const findingStatus = { type: "string", enum: ["OK", "WARN", "FAIL"] } as const;
 
 /** Schemas that the document names. */
 export const schemas = {
@@ -68,6 +69,35 @@ export const schemas = {
       cuda_driver: {
         type: "string",
         description: "`cuda` for NVIDIA's driver, `emulated` for ours on host memory, else why there is none",
+      },
+    },
+  },
+  DoctorReport: {
+    type: "object",
+    description: "What `cudashm doctor --json` prints",
+    required: ["schema", "version", "status", "findings"],
+    properties: {
+      schema: {
+        type: "integer",
+        minimum: 1,
+        maximum: 2 ** 31 - 1,
+        description: "Grows when this form changes",
+      },
+      version: { type: "string", description: "The service's version" },
+      status: { ...findingStatus, description: "The worst of the findings" },
+      findings: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["check", "status", "text", "facts"],
+          properties: {
+            check: { type: "string", description: "What was looked at" },
+            status: findingStatus,
+            text: { type: "string", description: "What was found" },
+            advice: { type: "string", description: "What to do; absent where nothing is to be done" },
+            facts: { type: "object", description: "The same for machines; null for what could not be told" },
+          },
+        },
       },
     },
   },

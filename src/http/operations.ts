@@ -222,6 +222,14 @@ export const operations = {
       "UNAVAILABLE",
     ],
   },
+  doctorReport: {
+    method: "GET",
+    path: "/v1/doctor",
+    tag: "Service",
+    summary: "Look at the machine, the driver and every device, and prove that memory can be shared",
+    success: { description: "What was found", body: json(named("DoctorReport")) },
+    errors: ["PERMISSION_DENIED", "UNAVAILABLE"],
+  },
   openApiDocument: {
     method: "GET",
     path: "/openapi.json",
