@@ -6,7 +6,8 @@ const parser = fileURLToPath(new URL("parse.py", import.meta.url));
 interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
+  /** Null for NaN and the infinities. */
+  readonly value: number | null;
 }
 
 export interface Family {
