@@ -22,6 +22,7 @@ test("with nothing given, serves both faces on loopback at Triton's ports and le
     httpPort: 8000,
     httpMaxInputSize: 1_048_576,
     allowContents: false,
+    allowDoctor: false,
     allowGrpc: true,
     grpcAddress: "127.0.0.1",
     grpcPort: 8001,
