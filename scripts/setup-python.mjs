@@ -30,6 +30,11 @@ const environments = {
     requirements: "test/metrics/requirements.txt",
     pythons: [11, 13],
   },
+  manifests: {
+    purpose: "the compose file and the Kubernetes manifests",
+    requirements: "test/deploy/requirements.txt",
+    pythons: [11, 13],
+  },
 };
 
 const args = process.argv.slice(2);
