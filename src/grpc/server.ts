@@ -39,7 +39,7 @@ export function addGrpcServices(
   addReflection(server, face, openCalls);
 }
 
-/** Serves every service. Rejects with UnixSocketError or the system's error if it cannot listen, and then listens on nothing. */
+/** Serves every service. Rejects with UnixSocketError or the system's error, listening on nothing, if it cannot. */
 export async function listenGrpc(face: FaceContext, options: GrpcListenOptions): Promise<GrpcServer> {
   const server = new Server({
     "grpc.max_receive_message_length": options.maxReceiveMessageBytes ?? 64 * 1024,

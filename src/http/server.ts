@@ -34,7 +34,7 @@ const keepAliveTimeoutMs = 75_000;
 /** How long a connection that is one too many may take to read that. */
 const refusedConnectionMs = 1000;
 
-/** Serves `app`. Rejects with UnixSocketError or the system's error if it cannot listen, and then listens on nothing. */
+/** Serves `app`. Rejects with UnixSocketError or the system's error, listening on nothing, if it cannot. */
 export async function listenHttp(app: HttpApp, options: ListenHttpOptions): Promise<HttpServer> {
   const connections = new Map<Duplex, HttpConnection>();
   const drain = options.bodyDrain ?? new BodyDrain();

@@ -8,7 +8,7 @@ export interface ListenOptions {
   readonly host: string | null;
   /** 0 takes a free one, the same on every address. */
   readonly port: number;
-  /** Left out, connections by TCP are plain. Those by the Unix socket always are: its file says who may connect. */
+  /** Left out, connections by TCP are plain. Those by the Unix socket always are. */
   readonly tls?: ServerTls | undefined;
   readonly unixSocket?: UnixSocketOptions | undefined;
   /** Connections there may be at once; no limit if left out. */
@@ -29,7 +29,7 @@ export interface ConnectionKind {
 export interface Listeners {
   /** Null if there is no port. */
   readonly address: { readonly host: string; readonly port: number } | null;
-  /** Accepts nothing more and lets go of who has not got through TLS; resolves when every connection is gone. */
+  /** Accepts nothing more, lets go of who has not got through TLS; resolves when every connection is gone. */
   close(): Promise<void>;
   /** Breaks the accepted connections. */
   destroyConnections(): void;
@@ -37,8 +37,8 @@ export interface Listeners {
 
 /**
  * Listens on everything in `options` and calls `onConnection` with each connection, through TLS where there is
- * any, and with where it came by. Rejects with UnixSocketError or the system's error if one place is not to be had, and then listens on
- * none.
+ * any, and with where it came by. Rejects with UnixSocketError or the system's error if one place is not to be
+ * had, and then listens on none.
  *
  * The faces' own servers never listen: one way of listening serves both, and their forced shutdowns miss
  * connections, grpc-js's while channelz is off and Node's those in the middle of a TLS handshake.
@@ -67,9 +67,9 @@ export async function openListeners(
 
   const servers: Server[] = [];
   let address: Listeners["address"] = null;
-  let removeSocket = async () => {};
+  let removeSocket = () => {};
   const close = async () => {
-    await removeSocket();
+    removeSocket();
     const gone = Promise.all(servers.map(closed));
     tls?.close();
     await gone;

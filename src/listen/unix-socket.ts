@@ -1,4 +1,5 @@
-import { chmod, chown, lstat, mkdtemp, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { lstatSync, unlinkSync } from "node:fs";
+import { chmod, chown, lstat, mkdtemp, rename, rm, rmdir } from "node:fs/promises";
 import { connect, createServer, type Server, type ServerOpts, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { closed, listening } from "./tcp.js";
@@ -15,8 +16,8 @@ export interface UnixSocketOptions {
 /** A Unix socket that listens. */
 export interface UnixListener {
   readonly server: Server;
-  /** Removes the socket's file, unless another has taken its place. */
-  remove(): Promise<void>;
+  /** Removes the socket's file, unless another has taken its place. Comes before the server's close. */
+  remove(): void;
 }
 
 /** A Unix socket is not to be had: the message says why and what to do about it. */
@@ -125,10 +126,10 @@ function connectTo(path: string): Promise<string> {
   });
 }
 
-async function removeIfSame(path: string, dev: bigint, ino: bigint): Promise<void> {
+function removeIfSame(path: string, dev: bigint, ino: bigint): void {
   try {
-    const found = await lstat(path, { bigint: true });
-    if (found.dev === dev && found.ino === ino) await unlink(path);
+    const found = lstatSync(path, { bigint: true });
+    if (found.dev === dev && found.ino === ino) unlinkSync(path);
   } catch {
     // Gone already, or the folder can no longer be written: a stop goes on, and the next start replaces it.
   }

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect, type Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.js";
 import type { Gate } from "../../src/core/gate.js";
 import { RegionRegistry } from "../../src/core/registry.js";
@@ -7,12 +8,26 @@ import { createRequestIds } from "../../src/core/request-ids.js";
 import { createHttpApp, type HttpApp, type HttpFaceOptions } from "../../src/http/app.js";
 import { BodyDrain, type BodyDrainLimits, defaultBodyDrainLimits } from "../../src/http/body-drain.js";
 import { type HttpServer, listenHttp } from "../../src/http/server.js";
+import type { ListenOptions } from "../../src/listen/listeners.js";
 import { type FakeAllocation, FakeDriver } from "../helpers/fake-driver.js";
 import { undescribed } from "./described-answer.js";
+
+/** What connections are made of. */
+export interface Transport {
+  readonly places: ListenOptions;
+  /** A client's socket, connecting. */
+  connect(port: number): Socket;
+}
+
+const tcp: Transport = {
+  places: { host: "127.0.0.1", port: 0 },
+  connect: (port) => connect(port, "127.0.0.1"),
+};
 
 export interface FaceOptions extends Partial<HttpFaceOptions> {
   readonly allowClientShm?: boolean;
   readonly drain?: Partial<BodyDrainLimits>;
+  readonly transport?: Transport;
   readonly gate?: Gate;
   readonly maxConnections?: number;
 }
@@ -38,8 +53,10 @@ export class Face implements AsyncDisposable {
   readiness: Readiness = "ready";
   readonly app: HttpApp;
   server!: HttpServer;
+  readonly #transport: Transport;
 
   private constructor(options: FaceOptions) {
+    this.#transport = options.transport ?? tcp;
     const context: FaceContext = {
       registry: this.registry,
       info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"] },
@@ -63,7 +80,7 @@ export class Face implements AsyncDisposable {
     const face = new Face(options);
     const bodyDrain = new BodyDrain({ ...defaultBodyDrainLimits, ...options.drain });
     const { maxConnections } = options;
-    face.server = await listenHttp(face.app, { host: "127.0.0.1", port: 0, bodyDrain, maxConnections });
+    face.server = await listenHttp(face.app, { ...face.#transport.places, bodyDrain, maxConnections });
     return face;
   }
 
@@ -74,7 +91,8 @@ export class Face implements AsyncDisposable {
   /** One request on a connection of its own; the path goes out as it is given. */
   send(method: string, path: string, { body, headers = {} }: Sent = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const options = { host: "127.0.0.1", port: this.port, method, path, headers, agent: false };
+      const createConnection = () => this.#transport.connect(this.port);
+      const options = { host: "127.0.0.1", method, path, headers, createConnection };
       const outgoing = httpRequest(options, (incoming) => {
         const pieces: Buffer[] = [];
         incoming.on("data", (piece: Buffer) => pieces.push(piece));
@@ -120,7 +138,7 @@ export class Face implements AsyncDisposable {
   }
 
   open(): Promise<RawConnection> {
-    return RawConnection.open(this.port);
+    return RawConnection.over(this.#transport.connect(this.port));
   }
 
   /** Sends bytes as they are on a new connection; gives what came back when the server closed it. */
@@ -166,10 +184,14 @@ export class RawConnection {
   }
 
   static open(port: number): Promise<RawConnection> {
+    return RawConnection.over(tcp.connect(port));
+  }
+
+  /** Resolves when `socket` is connected, and through TLS if it is of that. */
+  static over(socket: Socket): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      const socket = connect(port, "127.0.0.1");
       socket.once("error", reject);
-      socket.once("connect", () => {
+      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
         socket.off("error", reject);
         resolve(new RawConnection(socket));
       });

@@ -100,16 +100,16 @@ test.skipIf(process.getuid?.() === 0)("a folder that cannot be written is told",
 
 test("removing takes the file away, once", async () => {
   const { remove } = await listen();
-  await remove();
+  remove();
   expect(await readdir(folder)).toEqual([]);
-  await remove();
+  remove();
 });
 
 test("removing leaves the socket of whoever came after", async () => {
   const { remove } = await listen();
   await rm(path);
   await listen();
-  await remove();
+  remove();
   expect(await greeting()).toBe("hello");
 });
 
