@@ -3,6 +3,7 @@ import { placeProblems, placeWarnings } from "./config/check-places.js";
 import { doctorOptions } from "./config/doctor-options.js";
 import { serviceDriverOptions } from "./config/driver-options.js";
 import { grpcOptions } from "./config/grpc-options.js";
+import { healthOptions } from "./config/health-options.js";
 import { type OptionRow, optionRows } from "./config/help.js";
 import { httpOptions } from "./config/http-options.js";
 import { metricsOptions } from "./config/metrics-options.js";
@@ -22,6 +23,7 @@ export const serveOptions = {
   ...metricsOptions,
   ...accessOptions,
   ...serviceDriverOptions,
+  ...healthOptions,
   ...serviceOptions,
 } as const;
 

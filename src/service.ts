@@ -37,6 +37,9 @@ export class StopTimeout extends Error {
   }
 }
 
+/** Long enough to cost nothing, short enough for a supervisor that looks a few times a minute. */
+const driverProbePeriodMs = 10_000;
+
 /**
  * Starts the driver in the background and both faces over one registry. Resolves once every face that is
  * switched on listens; rejects with ListenError, and nothing left listening, if one cannot, and with UsageError if a
@@ -54,7 +57,7 @@ export async function startService(
     contextLingerMs: config.contextLingerSecs * 1000,
     warn: (text) => log.warn(text),
   });
-  const watch = new DriverWatch(driver, log);
+  const watch = new DriverWatch(driver, log, { livenessGraceMs: config.livenessGraceSecs * 1000 });
   // The first look is what starts the driver.
   watch.readiness();
   const metrics = config.allowMetrics
@@ -72,6 +75,7 @@ export async function startService(
     registry,
     info: { name: config.id, version: packageVersion(), extensions: ["cuda_shared_memory"] },
     readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
+    isLive: () => watch.isLive(),
     cudaDriver: () => watch.describe(),
     diagnose,
     allowClientShm: config.allowClientShm,
@@ -85,10 +89,12 @@ export async function startService(
   const faces = await listen(config, places, context, metrics);
   for (const face of faces) for (const where of face.where) log.info(`Started ${face.title} at ${where}`);
 
+  const probing = setInterval(() => void watch.probe(devicesInUse(registry)), driverProbePeriodMs).unref();
   const stopWatchingTokens = access.watch();
   const stopWatchingTls = watchTls(places, log);
   const stop = once(() => {
     log.info("stopping");
+    clearInterval(probing);
     stopWatchingTls();
     stopWatchingTokens();
     const open = new Set(faces);
@@ -118,6 +124,10 @@ export async function startService(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function devicesInUse(registry: RegionRegistry): readonly number[] {
+  return [...new Set(registry.statuses().map(({ deviceId }) => deviceId))];
 }
 
 async function closeFaces(faces: Faces, open: Set<Faces[number]>, deadline: AbortSignal): Promise<void> {

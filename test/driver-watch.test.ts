@@ -20,11 +20,21 @@ function watched() {
       if (driver.finds.state !== "usable") throw new Error("none");
       return [];
     },
+    probes: [] as (readonly number[])[],
+    answerProbe: (): Promise<void> => Promise.resolve(),
+    probe: (inUse: readonly number[]) => {
+      driver.probes.push(inUse);
+      return driver.answerProbe();
+    },
   };
-  const watch = new DriverWatch(driver as unknown as SelectedDriver, log);
+  const clock = { now: 0 };
+  const watch = new DriverWatch(driver as unknown as SelectedDriver, log, {
+    livenessGraceMs: 30_000,
+    now: () => clock.now,
+  });
   const told = () =>
     lines.map(({ level, reason, msg }) => ({ level, reason, msg: String(msg).slice(0, 22) }));
-  return { driver, watch, told };
+  return { driver, watch, told, clock };
 }
 
 const lost = { state: "unusable", reason: "no libcuda" } as const;
@@ -74,4 +84,66 @@ test("the description is the driver's kind, or why there is none", () => {
   driver.health = { state: "usable" };
   driver.kind = "emulated";
   expect(watch.describe()).toBe("emulated");
+});
+
+const fatal = { state: "unusable", reason: "CUDA_ERROR_ILLEGAL_ADDRESS", lost: true } as const;
+
+test("a driver lost to this process turns ready off at once, and live off after the grace and for good", () => {
+  const { driver, watch, told, clock } = watched();
+  driver.health = { state: "usable" };
+  expect([watch.readiness(), watch.isLive()]).toEqual(["ready", true]);
+  clock.now = 5000;
+  driver.health = fatal;
+  driver.finds = fatal;
+  expect([watch.readiness(), watch.isLive()]).toEqual(["not_ready", true]);
+  clock.now = 34_999;
+  expect(watch.isLive()).toBe(true);
+  clock.now = 35_000;
+  expect([watch.readiness(), watch.isLive()]).toEqual(["not_ready", false]);
+  clock.now = 90_000;
+  expect(watch.isLive()).toBe(false);
+  expect(told().map(({ level }) => level)).toEqual([30, 40, 50]);
+});
+
+test("a driver that may come back never ends liveness", () => {
+  const { driver, watch, clock } = watched();
+  driver.health = lost;
+  driver.finds = lost;
+  expect(watch.isLive()).toBe(true);
+  clock.now = 10_000_000;
+  expect([watch.readiness(), watch.isLive()]).toEqual(["not_ready", true]);
+});
+
+test("a probe that finds the driver lost is told, and counts towards the grace, with nobody asking", async () => {
+  const { driver, watch, told, clock } = watched();
+  driver.health = { state: "usable" };
+  watch.readiness();
+  driver.answerProbe = async () => {
+    driver.health = fatal;
+    throw new Error("lost");
+  };
+  await watch.probe([0, 1]);
+  expect(driver.probes).toEqual([[0, 1]]);
+  expect(told().map(({ level, reason }) => [level, reason])).toEqual([
+    [30, undefined],
+    [40, "CUDA_ERROR_ILLEGAL_ADDRESS"],
+  ]);
+  clock.now = 30_000;
+  expect(watch.isLive()).toBe(false);
+});
+
+test("while a probe is not answered there is no other, and afterwards there is", async () => {
+  const { driver, watch } = watched();
+  let answer = () => {};
+  driver.answerProbe = () =>
+    new Promise((resolve) => {
+      answer = resolve;
+    });
+  const first = watch.probe([0]);
+  await watch.probe([0]);
+  expect(driver.probes).toHaveLength(1);
+  answer();
+  await first;
+  void watch.probe([0]);
+  expect(driver.probes).toHaveLength(2);
 });

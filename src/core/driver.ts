@@ -36,11 +36,14 @@ export interface DeviceMapping extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Whether the driver can serve now; `reason` is a sentence for the client and the operator. */
+/**
+ * Whether the driver can serve now; `reason` is a sentence for the client and the operator, `lost` says that only
+ * a new process helps.
+ */
 export type DriverHealth =
   | { readonly state: "starting" }
   | { readonly state: "usable" }
-  | { readonly state: "unusable"; readonly reason: string };
+  | { readonly state: "unusable"; readonly reason: string; readonly lost?: true };
 
 /**
  * The port to CUDA. Implemented by the native addon (src/native) and, in tests of the core, by a fake.

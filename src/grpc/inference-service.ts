@@ -28,13 +28,16 @@ export function addInferenceService(server: Server, face: FaceContext, openCalls
 type AddMethod = <Request>(method: UnaryMethod<Request>) => void;
 
 function addServerMethods(add: AddMethod, face: FaceContext): void {
-  const live = encodeMessage(wire.ServerLiveResponse, { live: true });
   const metadata = encodeMessage(wire.ServerMetadataResponse, {
     name: face.info.name,
     version: face.info.version,
     extensions: [...face.info.extensions],
   });
-  add({ path: methods.serverLive.path, request: wire.ServerLiveRequest, handle: () => live });
+  add({
+    path: methods.serverLive.path,
+    request: wire.ServerLiveRequest,
+    handle: () => encodeMessage(wire.ServerLiveResponse, { live: face.isLive?.() !== false }),
+  });
   add({
     path: methods.serverReady.path,
     request: wire.ServerReadyRequest,

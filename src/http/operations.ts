@@ -175,9 +175,11 @@ export const operations = {
     method: "GET",
     path: "/v2/health/live",
     tag: "Service",
-    summary: "Tell whether the service is alive",
+    summary:
+      "Tell whether the service is alive; status 400 with an empty body says that it must be restarted",
     success: { description: "Alive; the body is empty" },
     errors: ["UNAVAILABLE"],
+    emptyBadRequest: true,
   },
   serverReady: {
     method: "GET",

@@ -15,7 +15,7 @@ export function createServiceState(context: FaceContext) {
 
     live(exchange: Exchange): Response {
       assertNotExiting(context);
-      return answerEmpty(exchange);
+      return context.isLive?.() === false ? answerEmpty(exchange, 400) : answerEmpty(exchange);
     },
 
     ready(exchange: Exchange): Response {

@@ -77,6 +77,11 @@ export class SelectedDriver implements CudaDriver {
     return (await this.#selected()).memoryInfo(deviceId);
   }
 
+  /** Looks whether the driver still works, at the price of a few cheap calls. The outcome shows in `health`. */
+  async probe(inUse: readonly number[]): Promise<void> {
+    await (await this.#selected()).probe(inUse);
+  }
+
   /** The calls that the driver has not answered yet: what to log when one seems stuck. */
   runningCalls(): readonly RawCall[] {
     return this.#driver?.runningCalls() ?? [];

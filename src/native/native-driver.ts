@@ -36,6 +36,7 @@ export class NativeDriver implements CudaDriver {
   readonly #raw: RawDriver;
   #devices: Promise<readonly CudaDevice[]> | null = null;
   #fault: RegistryError | null = null;
+  #probeFailure: string | null = null;
 
   private constructor(raw: RawDriver) {
     this.#raw = raw;
@@ -62,7 +63,10 @@ export class NativeDriver implements CudaDriver {
   }
 
   get health(): DriverHealth {
-    return this.#fault === null ? { state: "usable" } : { state: "unusable", reason: this.#fault.message };
+    if (this.#fault !== null) return { state: "unusable", reason: this.#fault.message, lost: true };
+    return this.#probeFailure === null
+      ? { state: "usable" }
+      : { state: "unusable", reason: this.#probeFailure };
   }
 
   async devices(): Promise<readonly CudaDevice[]> {
@@ -100,6 +104,23 @@ export class NativeDriver implements CudaDriver {
   async memoryInfo(deviceId: number): Promise<DeviceMemoryInfo> {
     await this.#requireDevice(deviceId);
     return this.#checked(await this.#raw.memoryInfo(deviceId));
+  }
+
+  /**
+   * Asks the driver about every device, which needs no context, and about the memory of those in `inUse`, whose
+   * contexts there are. Rejects as `open` does; the outcome shows in `health` until the next probe.
+   */
+  async probe(inUse: readonly number[]): Promise<void> {
+    try {
+      this.#checked(await this.#raw.devices());
+      for (const deviceId of inUse) this.#checked(await this.#raw.memoryInfo(deviceId));
+      this.#probeFailure = null;
+    } catch (error) {
+      // A driver with more to do than it takes on is busy, not broken.
+      const busy = error instanceof RegistryError && error.code === "RESOURCE_EXHAUSTED";
+      if (!busy && error instanceof Error) this.#probeFailure = error.message;
+      throw error;
+    }
   }
 
   /** The calls that the driver has not answered yet. */

@@ -6,7 +6,7 @@ import { inferenceClient } from "../helpers/inference-client.js";
 test.skipIf(testDriver !== "emulated")(
   "after a fault that only a new process mends the service lives, is not ready at once, and says what to do",
   async () => {
-    await using service = await startService(["--allow-contents"], {
+    await using service = await startService(["--allow-contents", "--liveness-grace-secs=600"], {
       CUDASHM_EMULATED_FAULTS: "cuMemcpyDtoH_v2@1=700",
     });
     using grpc = inferenceClient(service.grpcAddress);
@@ -42,5 +42,30 @@ test.skipIf(testDriver !== "emulated")(
     expect(await service.stop()).toEqual({ code: 0, signal: null });
     const told = service.log.filter((line) => String(line.msg).startsWith("no usable CUDA driver"));
     expect(told).toEqual([expect.objectContaining({ level: 40, reason: expect.stringMatching(lost) })]);
+  },
+);
+
+test.skipIf(testDriver !== "emulated")(
+  "after the grace it is not live either, over both faces, so that a supervisor starts another process",
+  async () => {
+    await using service = await startService(["--allow-contents", "--liveness-grace-secs=0"], {
+      CUDASHM_EMULATED_FAULTS: "cuMemcpyDtoH_v2@1=700",
+    });
+    using grpc = inferenceClient(service.grpcAddress);
+    await using exporter = await startExporter();
+    const call = (method: string, path: string, body?: string) =>
+      request(method, service.httpUrl + path, body);
+    await call("POST", region("r", "register"), exporter.bodyLine);
+    expect(await call("GET", "/v2/health/live")).toEqual({ status: 200, text: "" });
+    expect(await grpc.call("ServerLive", {})).toEqual({ live: true });
+
+    expect((await call("GET", "/v1/regions/r/contents")).status).toBe(503);
+    expect(await call("GET", "/v2/health/live")).toEqual({ status: 400, text: "" });
+    expect(await call("GET", "/v2/health/ready")).toEqual({ status: 400, text: "" });
+    expect(await grpc.call("ServerLive", {})).toEqual({ live: false });
+    expect((await request("GET", service.metricsUrl)).text).toMatch(/^cudashm_live 0$/m);
+
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    expect(service.log.filter((line) => String(line.msg).startsWith("no longer live"))).toHaveLength(1);
   },
 );
