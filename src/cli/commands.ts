@@ -22,6 +22,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "ask a service on this machine whether it is ready",
     load: async () => (await import("./healthcheck.js")).healthcheck,
   },
+  token: {
+    summary: "make a token for --token-file",
+    load: async () => (await import("./token.js")).token,
+  },
   "emulated-driver": {
     summary: "print the folder that holds the emulated libcuda.so.1",
     load: async () => (await import("./emulated-driver.js")).emulatedDriver,
