@@ -26,7 +26,9 @@ Asks the service on this machine whether it is ready, over HTTP or, where that i
 by the options and variables that started it; gives up after ${patienceMs / 1000} s. Ends with code 0 if it is, 1 if not, and one
 line that says so.
 ${optionsHelp(options)}
-All options of "cudashm serve" are taken too, so that both can be given the same.
+All options of "cudashm serve" are taken too, so that both can be given the same. A Unix socket is asked
+rather than a port. With --http-use-ssl-mutual and no socket, the service's own certificate is shown, which
+--http-root-cert then has to be good for.
 `,
 
   async run(io: CommandIo): Promise<CommandResult> {
