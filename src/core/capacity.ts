@@ -32,7 +32,7 @@ export class Capacity {
     if (maxRegions !== undefined && regions >= maxRegions) {
       throw overLimit(
         name,
-        `there are ${regions} regions, the most this service takes (--max-regions); unregister some first`,
+        `there are as many regions as this service takes (${maxRegions}, --max-regions); unregister some first`,
       );
     }
     if (maxOwnerBytes === undefined) return;

@@ -14,7 +14,7 @@ export class InFlight {
     if (this.#count >= this.#limit) {
       throw new RegistryError(
         "RESOURCE_EXHAUSTED",
-        `${this.#count} requests are being answered, the most this service takes at once (--max-requests-in-flight); try again later`,
+        `as many requests are being answered as this service takes at once (${this.#limit}, --max-requests-in-flight); try again later`,
       );
     }
     this.#count++;

@@ -1,6 +1,13 @@
 import { request as httpRequest } from "node:http";
 import { fileURLToPath } from "node:url";
-import { type Client, credentials, loadPackageDefinition, type ServiceError, status } from "@grpc/grpc-js";
+import {
+  type Client,
+  credentials,
+  loadPackageDefinition,
+  Metadata,
+  type ServiceError,
+  status,
+} from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 
 /** The status codes that the parity table uses, in gRPC's words. */
@@ -9,6 +16,9 @@ export type ParityCode =
   | "INVALID_ARGUMENT"
   | "ALREADY_EXISTS"
   | "NOT_FOUND"
+  | "PERMISSION_DENIED"
+  | "UNAUTHENTICATED"
+  | "RESOURCE_EXHAUSTED"
   | "UNAVAILABLE"
   | "UNIMPLEMENTED"
   | "INTERNAL";
@@ -56,19 +66,25 @@ const httpStatuses: Readonly<Record<ParityCode, number>> = {
   INVALID_ARGUMENT: 400,
   ALREADY_EXISTS: 400,
   NOT_FOUND: 404,
+  PERMISSION_DENIED: 403,
+  UNAUTHENTICATED: 401,
+  RESOURCE_EXHAUSTED: 429,
   UNAVAILABLE: 503,
   UNIMPLEMENTED: 501,
   INTERNAL: 500,
 };
 
+/** Headers, or metadata, that every call is sent with. */
+export type SentHeaders = Readonly<Record<string, string>>;
+
 /** Calls over HTTP with node:http, which sends a path as it is given. */
-export function createHttpFaceClient(port: number): FaceClient {
+export function createHttpFaceClient(port: number, headers: SentHeaders = {}): FaceClient {
   const cuda = "/v2/cudasharedmemory";
   const system = "/v2/systemsharedmemory";
   const region = (name?: string) => (name === undefined ? "" : `/region/${encodeURIComponent(name)}`);
 
   async function call(method: string, path: string, body?: string): Promise<Outcome> {
-    const { status: code, text } = await exchange(port, method, path, body);
+    const { status: code, text } = await exchange(port, method, path, headers, body);
     return httpOutcome(code, text);
   }
 
@@ -85,9 +101,9 @@ export function createHttpFaceClient(port: number): FaceClient {
       call("POST", `${system}${region(name)}/register`, '{"key":"/k","offset":0,"byte_size":64}'),
     systemStatus: (name) => call("GET", `${system}${region(name)}/status`),
     systemUnregister: (name) => call("POST", `${system}${region(name)}/unregister`),
-    live: async () => (await exchange(port, "GET", "/v2/health/live")).status === 200,
-    ready: async () => (await exchange(port, "GET", "/v2/health/ready")).status === 200,
-    metadata: async () => JSON.parse((await exchange(port, "GET", "/v2")).text),
+    live: async () => (await exchange(port, "GET", "/v2/health/live", headers)).status === 200,
+    ready: async () => (await exchange(port, "GET", "/v2/health/ready", headers)).status === 200,
+    metadata: async () => JSON.parse((await exchange(port, "GET", "/v2", headers)).text),
     close: () => {},
   };
 }
@@ -102,10 +118,12 @@ function exchange(
   port: number,
   method: string,
   path: string,
+  headers: SentHeaders,
   body?: string,
 ): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest({ host: "127.0.0.1", port, method, path, agent: false }, (answer) => {
+    const options = { host: "127.0.0.1", port, method, path, headers, agent: false };
+    const outgoing = httpRequest(options, (answer) => {
       const pieces: Buffer[] = [];
       answer.on("data", (piece: Buffer) => pieces.push(piece));
       answer.on("end", () => {
@@ -158,11 +176,15 @@ export function grpcOutcome(answer: Answer): Outcome {
   };
 }
 
-type UnaryCall = (request: object, callback: (error: ServiceError | null, answer: Answer) => void) => void;
+type UnaryCall = (
+  request: object,
+  metadata: Metadata,
+  callback: (error: ServiceError | null, answer: Answer) => void,
+) => void;
 type Answer = Record<string, unknown>;
 
 /** Calls over gRPC with proto-loader, a decoder that shares nothing with the service's. */
-export function createGrpcFaceClient(port: number): FaceClient {
+export function createGrpcFaceClient(port: number, headers: SentHeaders = {}): FaceClient {
   const proto = fileURLToPath(new URL("../../proto/inference/grpc_service.proto", import.meta.url));
   const definition = loadSync(proto, { keepCase: true, longs: String, defaults: true });
   const { inference } = loadPackageDefinition(definition) as unknown as {
@@ -173,8 +195,10 @@ export function createGrpcFaceClient(port: number): FaceClient {
   function unary(method: string, request: object): Promise<{ error: ServiceError | null; answer: Answer }> {
     const send = (client as unknown as Record<string, UnaryCall>)[method];
     if (send === undefined) throw new Error(`the service has no call ${method}`);
+    const metadata = new Metadata();
+    for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
     return new Promise((resolve) => {
-      send.call(client, request, (error, answer) => resolve({ error, answer }));
+      send.call(client, request, metadata, (error, answer) => resolve({ error, answer }));
     });
   }
 

@@ -8,7 +8,7 @@ const by = (owner: string): CallContext => ({ ...context, owner });
 
 describe("a limit of regions", () => {
   const full = (name: string) =>
-    `failed to register shared memory region '${name}': there are 2 regions, the most this service takes (--max-regions); unregister some first`;
+    `failed to register shared memory region '${name}': there are as many regions as this service takes (2, --max-regions); unregister some first`;
 
   test("refuses one more, and takes it once another is unregistered", async () => {
     const { driver, registry, names } = createHarness({ limits: { maxRegions: 2 } });

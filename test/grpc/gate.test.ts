@@ -170,7 +170,7 @@ describe("a limit of requests in flight", () => {
       await opening.promise;
       expect(await call("CudaSharedMemoryStatus")).toEqual({
         code: 8,
-        text: "1 requests are being answered, the most this service takes at once (--max-requests-in-flight); try again later",
+        text: "as many requests are being answered as this service takes at once (1, --max-requests-in-flight); try again later",
       });
       expect((await health("Check")).code).toBe(0);
       if (ending === "answered") opened.resolve();

@@ -123,7 +123,7 @@ describe("a limit of requests in flight", () => {
     expect([refused.status, refused.headers["x-error-code"]]).toEqual([429, "RESOURCE_EXHAUSTED"]);
     expect(JSON.parse(refused.text)).toEqual({
       error:
-        "1 requests are being answered, the most this service takes at once (--max-requests-in-flight); try again later",
+        "as many requests are being answered as this service takes at once (1, --max-requests-in-flight); try again later",
     });
     expect((await face.get("/v2/health/ready")).status).toBe(200);
     opened.resolve();
