@@ -7,25 +7,26 @@ const lookEveryMs = 2000;
 
 /**
  * Looks every two seconds whether the files behind a face's TLS were replaced, until the returned function is
- * called. To look at what is in them is the one way that sees every kind of replacing, a rename, a file
+ * called, and logs who did not get through, for those who debug. To look at what is in them is the one way that sees every kind of replacing, a rename, a file
  * written anew and a link that turns, and it costs next to nothing.
  */
 export function watchTls(places: ListenPlaces, log: Log): () => void {
   const timers = Object.entries(places).flatMap(([face, { tls }]) =>
-    tls === undefined ? [] : [watchFiles(() => lookAgain(face, tls, log))],
+    tls === undefined ? [] : [watchFiles(face, tls, log)],
   );
   return () => {
     for (const timer of timers) clearInterval(timer);
   };
 }
 
-function watchFiles(look: () => Promise<void>): NodeJS.Timeout {
+function watchFiles(face: string, files: TlsFiles, log: Log): NodeJS.Timeout {
+  files.onRefused = (why) => log.debug({ why }, `a client of ${face} did not get through TLS`);
   let isLooking = false;
   return setInterval(() => {
     // A slow file system is not asked again before it has answered.
     if (isLooking) return;
     isLooking = true;
-    void look().finally(() => {
+    void lookAgain(face, files, log).finally(() => {
       isLooking = false;
     });
   }, lookEveryMs).unref();

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { UnixSocketError } from "../src/listen/unix-socket.js";
 import { formatAddress, ListenError } from "../src/listen-error.js";
 
 const failure = (code: string) => Object.assign(new Error(`listen ${code}: what the system says`), { code });
@@ -22,6 +23,14 @@ test.each([
 test("a text that names another error's code is not taken for that error", () => {
   const error = new ListenError("http", "h", 1, new Error("EADDRINUSE is what this is not"));
   expect(error.message).toBe("cannot listen on h:1 for http: EADDRINUSE is what this is not");
+});
+
+test("a Unix socket is told by its path, with what is wrong with it", () => {
+  const cause = new UnixSocketError("/run/h.sock", "another process listens there; stop it");
+  const error = new ListenError("http", "127.0.0.1", 8000, cause);
+  expect(error.message).toBe(
+    "cannot listen on unix:/run/h.sock for http: another process listens there; stop it",
+  );
 });
 
 test("an IPv6 address is told in brackets", () => {

@@ -16,6 +16,8 @@ export interface TlsPaths {
 export class TlsFiles implements ServerTls {
   readonly #paths: TlsPaths;
   readonly #listeners = new Set<() => void>();
+  /** Is told why a client did not get through. */
+  onRefused: (why: string) => void = () => {};
   /** As last read. */
   #contents: TlsContents;
   #context: SecureContextOptions;
@@ -47,6 +49,10 @@ export class TlsFiles implements ServerTls {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  refused(why: string): void {
+    this.onRefused(why);
   }
 
   /**

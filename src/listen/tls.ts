@@ -9,6 +9,8 @@ export interface ServerTls {
   readonly wantsClientCertificate: boolean;
   /** Calls `listener` whenever `context` has changed, until the returned function is called. */
   onChange(listener: () => void): () => void;
+  /** Is told why a client did not get through: a code of Node's or OpenSSL's. */
+  refused(why: string): void;
 }
 
 export interface TlsAcceptor {
@@ -21,8 +23,8 @@ export interface TlsAcceptor {
 const handshakeTimeoutMs = 20_000;
 
 /**
- * Calls `onSecure` with each connection that has got through the handshake. Who does not is let go without a
- * word to anyone. A change of `tls` concerns connections to come.
+ * Calls `onSecure` with each connection that has got through the handshake; who does not is let go. A change of
+ * `tls` concerns connections to come.
  */
 export function createTlsAcceptor(
   tls: ServerTls,
@@ -43,7 +45,12 @@ export function createTlsAcceptor(
     socket.on("error", () => {});
     onSecure(socket);
   });
-  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+    socket.destroy();
+    // Node closes the connection of whoever shows a certificate that is not wanted, and only then tells of it.
+    const { authorizationError } = socket;
+    tls.refused(authorizationError ? String(authorizationError) : (error.code ?? error.message));
+  });
   const unsubscribe = tls.onChange(() => server.setSecureContext(secureContext(tls)));
   return {
     accept(socket) {

@@ -39,11 +39,15 @@ interface Served {
   readonly files: TlsFiles;
   readonly listeners: Listeners;
   readonly port: number;
+  /** Why clients did not get through. */
+  readonly refusals: readonly string[];
 }
 
 /** A server that greets whoever gets through TLS, and echoes what they say. */
 async function serve({ mutual = false, alpn = "http/1.1" as "http/1.1" | "h2" } = {}): Promise<Served> {
   const files = await TlsFiles.open({ ...live, clientRoots: mutual ? liveRoots : null });
+  const refusals: string[] = [];
+  files.onRefused = (why) => refusals.push(why);
   const listeners = await openListeners(
     { host: "127.0.0.1", port: 0, tls: files },
     { alpn, allowHalfOpen: false },
@@ -57,7 +61,7 @@ async function serve({ mutual = false, alpn = "http/1.1" as "http/1.1" | "h2" } 
     listeners.destroyConnections();
     await closed;
   });
-  return { files, listeners, port: listeners.address?.port ?? 0 };
+  return { files, listeners, port: listeners.address?.port ?? 0, refusals };
 }
 
 /** A client that has been greeted; rejects with what kept it from being. */
@@ -133,11 +137,15 @@ test("where a client certificate is wanted, one of the root gets through", async
 test.each(["TLSv1.2", "TLSv1.3"] as const)(
   "where a client certificate is wanted, none and one of another root are refused: %s",
   async (version) => {
-    const { port } = await serve({ mutual: true });
+    const { port, refusals } = await serve({ mutual: true });
     const versions = { minVersion: version, maxVersion: version };
     await expect(greeted(port, versions)).rejects.toThrow();
     await expect(greeted(port, { ...versions, ...(await credentialsOf(stranger)) })).rejects.toThrow();
     await greeted(port, { ...versions, ...(await credentialsOf(client)) });
+    expect(refusals).toEqual([
+      "ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE",
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    ]);
   },
 );
 
@@ -182,7 +190,7 @@ test.each(["TLSv1.2", "TLSv1.3"] as const)(
 );
 
 test("what is no TLS is let go, and others are served on", async () => {
-  const { port } = await serve();
+  const { port, refusals } = await serve();
   const plain = connectTcp(port, "127.0.0.1");
   plain.on("error", () => {}).resume();
   plain.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -191,6 +199,7 @@ test("what is no TLS is let go, and others are served on", async () => {
   await once(brief, "connect");
   brief.resetAndDestroy();
   await greeted(port);
+  expect(refusals).toEqual(["ERR_SSL_HTTP_REQUEST", "ECONNRESET"]);
 });
 
 test("closing lets go of who is in the middle of a handshake, and waits for who is through", async () => {
