@@ -16,7 +16,8 @@ export function createDoctorProcess(
 
   async function run(): Promise<string> {
     const process = new LineProcess(self.executable, args, env);
-    const stopListening = listenForAbort(signal, () => void process.kill("SIGKILL"));
+    // Not SIGKILL: the doctor has an exporter to end.
+    const stopListening = listenForAbort(signal, () => void process.kill("SIGTERM"));
     try {
       return await process.nextLine();
     } finally {

@@ -48,7 +48,10 @@ export async function diagnose(options: DiagnosisOptions): Promise<Diagnosis> {
   });
   const [devices, failure] = await within(timeoutMs, signal, () => driver.devices()).then(
     (list) => [list, null] as const,
-    (error: unknown) => [null, driverFailure(error)] as const,
+    (error: unknown) => {
+      signal.throwIfAborted();
+      return [null, driverFailure(error)] as const;
+    },
   );
   const { kind, description } = driver;
   const outcome = {

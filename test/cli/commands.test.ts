@@ -13,7 +13,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
 test("--help names every command and every option of the service, each with its variable", async () => {
   const { code, stdout, stderr } = await run(["--help"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  for (const name of ["serve", "allocate", "emulated-driver", "demo"]) {
+  for (const name of ["serve", "allocate", "emulated-driver", "doctor", "demo"]) {
     expect(stdout).toMatch(new RegExp(`^ {2}${name} +\\w`, "m"));
   }
   for (const row of configRows()) expect(stdout).toContain(`\n  ${row.flag}\n`);
@@ -24,6 +24,7 @@ test.each([
   ["serve", "--allow-client-shm true|false"],
   ["allocate", "--fill BYTE|TEXT"],
   ["emulated-driver", "LD_LIBRARY_PATH"],
+  ["doctor", "--timeout-secs SECONDS"],
   ["demo", "--driver auto|cuda|emulated"],
 ])("%s --help explains itself and runs nothing", async (name, fragment) => {
   for (const flag of ["--help", "-h"]) {
@@ -40,6 +41,7 @@ test("no line of help is wider than 110 columns", async () => {
     ["allocate", "--help"],
     ["demo", "--help"],
     ["emulated-driver", "--help"],
+    ["doctor", "--help"],
   ]) {
     const { stdout } = await run(args);
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(110);
@@ -85,6 +87,7 @@ test.each([
   ["allocate", "--fill=256", "--fill: expected a byte (0 to 255, or 0x00 to 0xff) or a text to repeat"],
   ["allocate", "4096", 'unexpected argument "4096"'],
   ["emulated-driver", "x", 'unexpected argument "x"'],
+  ["doctor", "--timeout-secs=0", "--timeout-secs: expected a whole number from 1 to 86400"],
   ["demo", "--driver=gpu", "--driver: expected one of auto, cuda, emulated"],
 ])("%s refuses %s with code 2", async (name, arg, problem) => {
   const { code, stdout, stderr } = await run([name, arg]);
