@@ -20,6 +20,7 @@ const clients = {
   },
   python: { "python3-venv": ["python3", "-c", "import ensurepip, venv"] },
   curl: { curl: command("curl") },
+  browser: { chromium: command("chromium") },
 };
 
 const [flag, client] = process.argv.slice(2);

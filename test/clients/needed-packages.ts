@@ -8,7 +8,11 @@ const script = fileURLToPath(new URL("../../scripts/setup-clients.mjs", import.m
  * Tests of a client that needs system packages. Where they are missing, standard error says which and what to
  * run, and the tests are skipped; with CI=true that is a failure.
  */
-export function describeClient(title: string, client: "cpp" | "python" | "curl", define: () => void): void {
+export function describeClient(
+  title: string,
+  client: "cpp" | "python" | "curl" | "browser",
+  define: () => void,
+): void {
   const packages = missingPackages(client);
   if (packages.length === 0) {
     describe(title, define);

@@ -1,0 +1,143 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { ExporterProcess } from "../../src/cli/exporter-process.js";
+import type { ServiceProcess } from "../../src/cli/service-process.js";
+import { startExporter, startService } from "../helpers/cudashm.js";
+import { describeClient } from "./needed-packages.js";
+
+const cuda = "/v2/cudasharedmemory";
+const html = "<!doctype html><title>a page</title><body>";
+const script = readFileSync(fileURLToPath(new URL("browser/page.js", import.meta.url)), "utf8");
+
+const evil = "http://evil.test";
+const dashboard = "http://dashboard.test:3000";
+
+const browserArgs = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-proxy-server",
+  // Sites of our own, all on this machine, and nothing else.
+  "--host-resolver-rules=MAP *.test 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND",
+  // What the browser itself keeps from this machine is not what is tested here.
+  "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
+];
+
+function startBrowser(): Promise<Browser> {
+  const { stdout } = spawnSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" });
+  return chromium.launch({ executablePath: stdout.trim(), args: browserArgs });
+}
+
+describeClient("a page in a real browser", "browser", () => {
+  let browser: Browser;
+  let exporter: ExporterProcess;
+  let service: ServiceProcess;
+  let page: Page;
+
+  beforeAll(async () => {
+    [browser, exporter, service] = await Promise.all([
+      startBrowser(),
+      startExporter(["--fill=page"]),
+      startService(["--allow-contents", `--http-allowed-origin=${dashboard}`]),
+    ]);
+    await fetch(`${service.httpUrl}${cuda}/region/r/register`, { method: "POST", body: exporter.bodyLine });
+  }, 60_000);
+
+  afterEach(() => page.context().close());
+
+  afterAll(async () => {
+    await browser.close();
+    await exporter[Symbol.asyncDispose]();
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+  }, 60_000);
+
+  /** Opens a page, with what it is to do in it. */
+  const open = async (url: string) => {
+    page = await (await browser.newContext()).newPage();
+    // Where the name of a page means this machine, its document came from where the name meant before.
+    await page.route(url, (route) => route.fulfill({ contentType: "text/html", body: html }));
+    await page.goto(url);
+    await page.addScriptTag({ content: script });
+  };
+
+  /** Calls a function of the page. */
+  const run = (name: string, ...args: string[]): Promise<unknown> =>
+    page.evaluate(`${name}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`);
+
+  /** Has the page send something that it sees no answer to, and gives that answer. */
+  const answerTo = async (url: string, name: string) => {
+    const answered = page.waitForResponse(url);
+    await run(name, url);
+    const answer = await answered;
+    return { status: answer.status(), origin: (await answer.request().allHeaders()).origin };
+  };
+
+  /** Nothing that the pages tried was done. */
+  const expectUntouched = async () => {
+    const listed = (await (await fetch(`${service.httpUrl}${cuda}/status`)).json()) as { name: string }[];
+    expect(listed.map(({ name }) => name)).toEqual(["r"]);
+    const contents = await fetch(`${service.httpUrl}/v1/regions/r/contents?byte_size=4`);
+    expect(await contents.text()).toBe("page");
+  };
+
+  test("of another site neither changes nor reads anything", async () => {
+    await open(`${evil}/`);
+    expect(await run("attack", service.httpUrl, exporter.bodyLine)).toEqual({
+      read: null,
+      unregisterAll: null,
+      unregisterAllUnseen: "opaque",
+      unregister: "opaque",
+      register: "opaque",
+      write: null,
+      beacon: true,
+    });
+    expect(await answerTo(`${service.httpUrl}${cuda}/unregister`, "submitForm")).toEqual({
+      status: 403,
+      origin: evil,
+    });
+    await expectUntouched();
+  });
+
+  test("whose name was made to mean this machine neither changes nor reads anything", async () => {
+    const rebound = `http://rebound.test:${new URL(service.httpUrl).port}`;
+    await open(`${rebound}/`);
+    expect(await run("attack", rebound, exporter.bodyLine)).toEqual({
+      read: 403,
+      unregisterAll: 403,
+      unregisterAllUnseen: 403,
+      unregister: 403,
+      register: 403,
+      write: 403,
+      beacon: true,
+    });
+    expect((await answerTo(`${rebound}${cuda}/unregister`, "submitForm")).status).toBe(403);
+    await expectUntouched();
+  });
+
+  test("that hides its origin in a sandbox changes nothing", async () => {
+    await open(`${evil}/`);
+    expect(await answerTo(`${service.httpUrl}${cuda}/unregister`, "postFromSandbox")).toEqual({
+      status: 403,
+      origin: "null",
+    });
+    await expectUntouched();
+  });
+
+  test("of a listed origin does all that any client can, and reads the headers of answers", async () => {
+    await open(`${dashboard}/`);
+    expect(await run("useAsClient", service.httpUrl, exporter.bodyLine)).toEqual({
+      register: [200, null, true, ""],
+      write: [200, null, true, ""],
+      contents: [200, null, true, "dash"],
+      none: [404, "NOT_FOUND", true, '{"error":"Unable to find cuda shared memory region: \'none\'"}'],
+      unregister: [200, null, true, ""],
+    });
+  });
+});

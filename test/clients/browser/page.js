@@ -1,0 +1,54 @@
+// What the pages of the browser tests do; each test calls one of these from outside.
+const cuda = "/v2/cudasharedmemory";
+
+/** Everything a page of any site can send without asking, and what it learns of it; null is nothing at all. */
+async function attack(base, body) {
+  const send = (path, init) =>
+    fetch(base + path, init).then(
+      (answer) => (answer.type === "opaque" ? "opaque" : answer.status),
+      () => null,
+    );
+  const post = { method: "POST" };
+  return {
+    read: await send(`${cuda}/status`),
+    unregisterAll: await send(`${cuda}/unregister`, post),
+    unregisterAllUnseen: await send(`${cuda}/unregister`, { ...post, mode: "no-cors" }),
+    unregister: await send(`${cuda}/region/r/unregister`, { ...post, mode: "no-cors" }),
+    register: await send(`${cuda}/region/evil/register`, { ...post, body, mode: "no-cors" }),
+    write: await send("/v1/regions/r/contents", { method: "PUT", body: "evil" }),
+    beacon: navigator.sendBeacon(`${base}${cuda}/unregister`, "x"),
+  };
+}
+
+function submitForm(action) {
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", action, enctype: "text/plain" });
+  document.body.append(form);
+  form.submit();
+}
+
+function postFromSandbox(url) {
+  const frame = document.createElement("iframe");
+  frame.setAttribute("sandbox", "allow-scripts");
+  frame.srcdoc = `<script>fetch(${JSON.stringify(url)}, { method: "POST", mode: "no-cors" })</script>`;
+  document.body.append(frame);
+}
+
+/** What a dashboard would do: each answer with its status, error code, whether it has an id, and text. */
+async function useAsClient(base, body) {
+  const call = async (method, path, init) => {
+    const answer = await fetch(base + path, { method, ...init });
+    const { headers } = answer;
+    return [answer.status, headers.get("x-error-code"), headers.has("x-request-id"), await answer.text()];
+  };
+  const headers = { "content-type": "application/json", authorization: "Basic YTpi" };
+  return {
+    register: await call("POST", `${cuda}/region/of-page/register`, { body, headers }),
+    write: await call("PUT", "/v1/regions/of-page/contents?byte_size=4", { body: "dash" }),
+    contents: await call("GET", "/v1/regions/of-page/contents?byte_size=4"),
+    none: await call("GET", `${cuda}/region/none/status`),
+    unregister: await call("POST", `${cuda}/region/of-page/unregister`),
+  };
+}
+
+Object.assign(globalThis, { attack, submitForm, postFromSandbox, useAsClient });
