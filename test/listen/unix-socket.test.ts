@@ -42,6 +42,17 @@ async function leaveStaleSocket(): Promise<void> {
   await closed(other);
 }
 
+/** `work` where what root may is not allowed. */
+async function asOrdinaryUser(work: () => Promise<void>): Promise<void> {
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(65534);
+  try {
+    await work();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+}
+
 test("a client connects at the path, and nothing else is left in the folder", async () => {
   await listen();
   expect(await greeting()).toBe("hello");
@@ -93,9 +104,31 @@ test("a folder that is not there is told", async () => {
   await expect(listen()).rejects.toThrow(`there is no folder ${join(folder, "missing")}; make it`);
 });
 
-test.skipIf(process.getuid?.() === 0)("a folder that cannot be written is told", async () => {
-  await chmod(folder, 0o500);
-  await expect(listen()).rejects.toThrow(`this user cannot write to ${folder}`);
+test("a folder that this user cannot write to is told", async () => {
+  await chmod(folder, 0o555);
+  await asOrdinaryUser(() =>
+    expect(listen()).rejects.toThrow(`this user cannot write to ${folder}; change that`),
+  );
+  await chmod(folder, 0o700);
+});
+
+test("a group that this user is no member of is told, and nothing is left", async () => {
+  await chmod(folder, 0o777);
+  await asOrdinaryUser(() =>
+    expect(listen({ gid: 54321 })).rejects.toThrow(
+      "this user may not give it to group 54321; make the user a member of that group",
+    ),
+  );
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("a socket of which this user cannot tell whether it is in use is refused", async () => {
+  await chmod(folder, 0o777);
+  await listen({ mode: 0 });
+  await asOrdinaryUser(() =>
+    expect(listen()).rejects.toThrow("there is a socket of which EACCES does not tell whether it is in use"),
+  );
+  expect(await readdir(folder)).toEqual(["s.sock"]);
 });
 
 test("removing takes the file away, once", async () => {
