@@ -18,5 +18,9 @@ export function userFinding(host: Host, kind: DriverKind | null): Finding {
   const facts = { uid, cap_sys_ptrace: mayTrace };
   if (kind !== "emulated") return ok("user", `uid ${uid}`, facts);
   if (mayTrace) return ok("user", `uid ${uid} with CAP_SYS_PTRACE: exporters may run as any user`, facts);
-  return ok("user", `uid ${uid} without CAP_SYS_PTRACE: exporters must run as uid ${uid} too`, facts);
+  return ok(
+    "user",
+    `uid ${uid} without CAP_SYS_PTRACE: exporters must run as uid ${uid} too, with no capability that this process lacks`,
+    facts,
+  );
 }

@@ -17,7 +17,7 @@ const openHints: Hints = {
 const emulatedOpenHints: Hints = {
   1: "the handle is stale or corrupt, or its exporter has exited or freed the memory",
   201: "the exporter is this very process, or has this process's number in another PID namespace",
-  800: "this process may not reach the exporter's memory; run both as the same user (equal uids)",
+  800: "this process may not reach the exporter's memory; run both as the same user (equal uids), the exporter with no capability that this process lacks",
 };
 
 const commonHints: Hints = {
