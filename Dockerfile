@@ -13,9 +13,10 @@ ENV npm_config_nodedir=/usr/local
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY scripts scripts
 COPY native native
-RUN npm run build:native && npm run build:prebuilds
+RUN npm run build:native
+COPY scripts/build-prebuilds.mjs scripts/tree-hash.mjs scripts/
+RUN npm run build:prebuilds
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 RUN npm run build && chmod 0755 dist/main.js
