@@ -6,6 +6,7 @@ import { grpcOptions } from "./config/grpc-options.js";
 import { healthOptions } from "./config/health-options.js";
 import { type OptionRow, optionRows } from "./config/help.js";
 import { httpOptions } from "./config/http-options.js";
+import { logOptions } from "./config/log-options.js";
 import { metricsOptions } from "./config/metrics-options.js";
 import type { OptionValues } from "./config/option.js";
 import { type Environment, readOptions } from "./config/read-options.js";
@@ -25,6 +26,7 @@ export const serveOptions = {
   ...serviceDriverOptions,
   ...healthOptions,
   ...serviceOptions,
+  ...logOptions,
 } as const;
 
 /** How the service is to run. Frozen. */

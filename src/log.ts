@@ -1,21 +1,54 @@
-import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
 import type { Fault } from "./core/face-context.js";
 import type { RegistryChange } from "./core/region.js";
+import type { ObserveOperation } from "./core/request-observer.js";
 
 export type Log = Logger;
-export type LogLevel = "debug" | "info" | "warn";
+export type LogLevel = "debug" | "info" | "warn" | "error" | "fatal";
 
-/** The log of the service: one JSON object a line. */
-export function createLog(level: LogLevel, stream: DestinationStream): Log {
-  return pino({ level, base: null }, stream);
+/** Which lines are written. Each kind is switched by itself, as Triton's flags have it. */
+export interface LogSwitches {
+  readonly logError: boolean;
+  readonly logWarning: boolean;
+  readonly logInfo: boolean;
+  readonly logVerbose: number;
 }
 
-/**
- * Standard output, written without ever waiting for its reader and, whatever is left, when the process ends.
- * A reader 64 MiB behind loses lines.
- */
-export function standardOutput(): DestinationStream {
-  return destination({ fd: 1, sync: false, maxLength: 64 * 2 ** 20 });
+/** The log of the service: one JSON object a line, of `level` and above but for those in `silent`. */
+export function createLog(level: LogLevel, stream: DestinationStream, silent: readonly LogLevel[] = []): Log {
+  const numbers = new Set(silent.map((name) => pino.levels.values[name]));
+  return pino(
+    {
+      level,
+      base: null,
+      ...(numbers.size > 0 && {
+        hooks: {
+          logMethod(line, write, number) {
+            if (!numbers.has(number)) write.apply(this, line);
+          },
+        },
+      }),
+    },
+    stream,
+  );
+}
+
+/** The log that the switches ask for. What ends the process badly is written in any case. */
+export function createSwitchedLog(switches: LogSwitches, stream: DestinationStream): Log {
+  const kinds = [
+    { level: "debug", on: switches.logVerbose > 0 },
+    { level: "info", on: switches.logInfo },
+    { level: "warn", on: switches.logWarning },
+    { level: "error", on: switches.logError },
+    { level: "fatal", on: true },
+  ] as const;
+  const lowest = kinds.findIndex(({ on }) => on);
+  const silent = kinds.slice(lowest).filter(({ on }) => !on);
+  return createLog(
+    kinds[lowest]?.level ?? "fatal",
+    stream,
+    silent.map(({ level }) => level),
+  );
 }
 
 /** Logs one change of the registry: a line with what, who, how long and how it ended. */
@@ -30,7 +63,7 @@ export function logChange(log: Log, change: RegistryChange): void {
     protocol: context.protocol,
     owner: context.owner,
     requestId: context.requestId,
-    durationMs: Math.round(change.durationMs * 1000) / 1000,
+    durationMs: toMicroseconds(change.durationMs),
     revision: String(change.revision),
   };
   if (change.kind === "close_failed") {
@@ -54,4 +87,20 @@ export function logFault(log: Log, fault: Fault): void {
     { err: fault.error, requestId: fault.requestId, protocol: fault.protocol },
     "request failed by a fault of the service",
   );
+}
+
+/** Logs every request with how it ended, for `--log-verbose`. */
+export function logRequests(log: Log): ObserveOperation {
+  return (protocol, operation) => ({
+    begin: () => performance.now(),
+    end: (startedAt, code, requestId) => {
+      const durationMs = toMicroseconds(performance.now() - startedAt);
+      log.debug({ protocol, operation, code, requestId, durationMs }, "request answered");
+    },
+  });
+}
+
+/** Milliseconds with as many digits as mean something. */
+function toMicroseconds(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
 }

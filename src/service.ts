@@ -4,10 +4,11 @@ import { exitingText, RegistryError } from "./core/errors.js";
 import type { FaceContext } from "./core/face-context.js";
 import { RegionRegistry } from "./core/registry.js";
 import { createRequestIds } from "./core/request-ids.js";
+import { tellAll } from "./core/request-observer.js";
 import { DriverWatch } from "./driver-watch.js";
 import { type Address, type Faces, listen } from "./faces.js";
 import { readListenPlaces } from "./listen-places.js";
-import { type Log, logChange, logFault } from "./log.js";
+import { type Log, logChange, logFault, logRequests } from "./log.js";
 import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
 import { watchTls } from "./tls-watch.js";
 import { packageVersion } from "./version.js";
@@ -83,7 +84,10 @@ export async function startService(
     shutdown: shutdown.signal,
     nextRequestId: createRequestIds(),
     reportFault: (fault) => logFault(log, fault),
-    observeOperation: metrics?.requests.observe,
+    observeOperation: tellAll([
+      ...(metrics === null ? [] : [metrics.requests.observe]),
+      ...(config.logVerbose > 0 ? [logRequests(log)] : []),
+    ]),
   };
 
   const faces = await listen(config, places, context, metrics);

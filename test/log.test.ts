@@ -3,7 +3,15 @@ import { DriverError } from "../src/core/driver.js";
 import { RegistryError } from "../src/core/errors.js";
 import type { RegionStatus, RegistryChange } from "../src/core/region.js";
 import { RegionRegistry } from "../src/core/registry.js";
-import { createLog, type LogLevel, logChange, logFault } from "../src/log.js";
+import {
+  createLog,
+  createSwitchedLog,
+  type LogLevel,
+  type LogSwitches,
+  logChange,
+  logFault,
+  logRequests,
+} from "../src/log.js";
 import { FakeDriver } from "./helpers/fake-driver.js";
 import { context, request } from "./helpers/registry-harness.js";
 
@@ -117,4 +125,44 @@ test("below its level the log is silent", () => {
   const { log, lines } = capture("warn");
   logChange(log, change("registered"));
   expect(lines).toEqual([]);
+});
+
+function switched(switches: Partial<LogSwitches>): string[] {
+  const told: string[] = [];
+  const all = { logError: true, logWarning: true, logInfo: true, logVerbose: 0 };
+  const stream = { write: (line: string) => void told.push(JSON.parse(line).msg) };
+  const log = createSwitchedLog({ ...all, ...switches }, stream);
+  for (const level of ["debug", "info", "warn", "error", "fatal"] as const) log[level](level);
+  return told;
+}
+
+test.each([
+  [{}, ["info", "warn", "error", "fatal"]],
+  [{ logVerbose: 1 }, ["debug", "info", "warn", "error", "fatal"]],
+  [{ logInfo: false }, ["warn", "error", "fatal"]],
+  [{ logInfo: false, logVerbose: 1 }, ["debug", "warn", "error", "fatal"]],
+  [{ logWarning: false }, ["info", "error", "fatal"]],
+  [{ logInfo: false, logWarning: false }, ["error", "fatal"]],
+  [{ logError: false, logWarning: false }, ["info", "fatal"]],
+  [{ logError: false, logWarning: false, logInfo: false }, ["fatal"]],
+])("with %j the log has exactly %j", (switches, expected) => {
+  expect(switched(switches)).toEqual(expected);
+});
+
+test("a request is a line with protocol, operation, code, id and how long it took", () => {
+  const { log, lines } = capture("debug");
+  const operation = logRequests(log)("grpc", "cudaSharedMemoryRegister");
+  operation.end(operation.begin(), "ALREADY_EXISTS", "r-3");
+  expect(lines).toEqual([
+    {
+      level: 20,
+      time: expect.any(Number),
+      protocol: "grpc",
+      operation: "cudaSharedMemoryRegister",
+      code: "ALREADY_EXISTS",
+      requestId: "r-3",
+      durationMs: expect.any(Number),
+      msg: "request answered",
+    },
+  ]);
 });

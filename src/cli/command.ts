@@ -6,7 +6,7 @@ export interface CommandIo {
   readonly args: readonly string[];
   readonly env: Environment;
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable;
+  readonly stdout: Writable & { readonly isTTY?: boolean };
   readonly stderr: Writable;
   /** Aborted by the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal;

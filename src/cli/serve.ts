@@ -1,7 +1,8 @@
 import { optionsHelp } from "../config/help.js";
 import { loadConfig, serveOptions } from "../config.js";
 import { ListenError } from "../listen-error.js";
-import { createLog, type LogLevel, standardOutput } from "../log.js";
+import { createSwitchedLog } from "../log.js";
+import { openLogOutput } from "../log-output.js";
 import { StopTimeout, startService } from "../service.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 import { createDoctorProcess } from "./doctor-process.js";
@@ -10,14 +11,16 @@ import { createDoctorProcess } from "./doctor-process.js";
 export const serve: Command = {
   help: () => `Usage: cudashm serve [options]
 
-Runs the service until SIGINT or SIGTERM, with the log on standard output as one JSON object a line.
+Runs the service until SIGINT or SIGTERM, with the log on standard output: one JSON object a line, on a
+terminal lines for people.
 Every option can be set by a variable too; the command line beats the environment. Ends with code 0 after
 a stop, 1 if it could not start or stop, 2 if an option is wrong.
 ${optionsHelp(serveOptions)}`,
 
   async run(io: CommandIo): Promise<CommandResult> {
     const { config, warnings } = loadConfig(io.args, io.env);
-    const log = createLog(logLevel(config), standardOutput());
+    const isTerminal = io.stdout.isTTY === true;
+    const log = createSwitchedLog(config, await openLogOutput({ ...config, isTerminal }));
     for (const warning of warnings) log.warn(warning);
 
     let service: Awaited<ReturnType<typeof startService>>;
@@ -42,11 +45,6 @@ ${optionsHelp(serveOptions)}`,
     return { code: 0 };
   },
 };
-
-function logLevel(config: { readonly logVerbose: number; readonly logInfo: boolean }): LogLevel {
-  if (config.logVerbose > 0) return "debug";
-  return config.logInfo ? "info" : "warn";
-}
 
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

@@ -23,18 +23,4 @@ export const serviceOptions = {
     group: "Service",
     help: "The name the service tells of itself.",
   },
-  logInfo: {
-    flag: "log-info",
-    kind: boolean,
-    default: true,
-    group: "Service",
-    help: "Log start, stop and every change of the registry; false leaves warnings and errors.",
-  },
-  logVerbose: {
-    flag: "log-verbose",
-    kind: integer(0, 9),
-    default: 0,
-    group: "Service",
-    help: "1 and more log the steps of start and stop too.",
-  },
 } as const;

@@ -4,6 +4,7 @@ import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import type { Gate } from "../core/gate.js";
 import { anonymous, type CallContext } from "../core/region.js";
+import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
 import type { HeaderSource } from "../core/restrictions.js";
 import { metadataHeader } from "./metadata-header.js";
 import type { OpenCall, OpenCalls } from "./open-calls.js";
@@ -31,8 +32,8 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     openCalls: OpenCalls,
     entrance?: Entrance,
   ) {
-    this.requestId = face.nextRequestId();
     this.#call = call;
+    this.requestId = clientRequestId(this.header(requestIdHeader)) ?? face.nextRequestId();
     this.#openCalls = openCalls;
     this.#entrance = entrance;
   }
@@ -77,7 +78,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
 
   trailers(): Metadata {
     const trailers = new Metadata();
-    trailers.set("x-request-id", this.requestId);
+    trailers.set(requestIdHeader, this.requestId);
     return trailers;
   }
 

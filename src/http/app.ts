@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type Context, Hono } from "hono";
 import type { FaceContext } from "../core/face-context.js";
+import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
 import { answerError } from "./answers.js";
 import { apiCategory } from "./api-category.js";
 import { BrowserGuard, type BrowserGuardOptions } from "./browser-guard.js";
@@ -41,7 +42,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
 
   function exchangeOf(request: Request, env: unknown): Exchange {
     const exchange = env instanceof NodeExchange ? env : mountedExchange(request);
-    exchange.requestId ??= context.nextRequestId();
+    exchange.requestId ??= clientRequestId(exchange.header(requestIdHeader)) ?? context.nextRequestId();
     return exchange;
   }
 

@@ -17,6 +17,7 @@ import { RegionRegistry } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { type GrpcListenOptions, type GrpcServer, listenGrpc } from "../../src/grpc/server.js";
 import { FakeDriver } from "../helpers/fake-driver.js";
+import { told } from "../helpers/secrets.js";
 
 const allocationBytes = 4096;
 
@@ -57,7 +58,10 @@ export function createTestFace({ allowClientShm = true, gate }: TestFaceOptions 
     gates: { grpc: gate },
     shutdown: shutdown.signal,
     nextRequestId: createRequestIds(),
-    reportFault: (fault) => faults.push(fault),
+    reportFault: (fault) => {
+      told(fault);
+      faults.push(fault);
+    },
   };
   return {
     context,
@@ -157,6 +161,7 @@ function answer(
     const call = send((error, response) => {
       const code = error === null ? "OK" : (status[error.code] ?? String(error.code));
       outcome = { code, text: error?.details ?? "", response };
+      told(error ?? response);
     });
     // Comes just before or just after the callback.
     call.on("status", ({ metadata }) => setImmediate(() => resolve({ ...outcome, trailers: metadata })));

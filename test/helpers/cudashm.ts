@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { ExporterProcess } from "../../src/cli/exporter-process.js";
 import { LineProcess, type ProcessEnd } from "../../src/cli/line-process.js";
 import { ServiceProcess } from "../../src/cli/service-process.js";
+import { keepSecret, tellsLater } from "./secrets.js";
 
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 const self = { executable: process.execPath, args: [main] };
@@ -18,19 +19,25 @@ function environment(variables: Variables): Record<string, string | undefined> {
 }
 
 /** The service as users start it, on free ports of 127.0.0.1. */
-export function startService(
+export async function startService(
   args: readonly string[] = [],
   variables: Variables = {},
 ): Promise<ServiceProcess> {
-  return ServiceProcess.start(self, [`--driver=${testDriver}`, ...args], environment(variables));
+  const options = [`--driver=${testDriver}`, ...args];
+  const service = await ServiceProcess.start(self, options, environment(variables));
+  tellsLater(() => [...service.log, service.process.errorText]);
+  return service;
 }
 
 /** An exporter in a process of its own. */
-export function startExporter(
+export async function startExporter(
   args: readonly string[] = [],
   variables: Variables = {},
 ): Promise<ExporterProcess> {
-  return ExporterProcess.start(self, [`--driver=${testDriver}`, ...args], environment(variables));
+  const options = [`--driver=${testDriver}`, ...args];
+  const exporter = await ExporterProcess.start(self, options, environment(variables));
+  keepSecret("a handle", Buffer.from(exporter.body.raw_handle.b64, "base64"));
+  return exporter;
 }
 
 /** Any command, to be driven by the test. */

@@ -8,6 +8,7 @@ import {
 } from "../../src/core/driver.js";
 import { RegistryError } from "../../src/core/errors.js";
 import { IpcMemHandle } from "../../src/core/handle.js";
+import { keepPointerSecret, keepSecret } from "./secrets.js";
 
 /** What an exporter would hold: memory of a device and the handle that lets others map it. */
 export interface FakeAllocation {
@@ -70,6 +71,7 @@ export class FakeDriver implements CudaDriver {
 
   allocate(byteSize: number, deviceId = 0): FakeAllocation {
     const handle = new IpcMemHandle(randomBytes(64));
+    keepSecret("a handle", handle.exposeBytes());
     const key = handle.exposeKey();
     const allocation: FakeAllocation = {
       deviceId,
@@ -121,9 +123,11 @@ export class FakeDriver implements CudaDriver {
         this.closes++;
       });
     };
+    const devicePointer = 0x7f00_0000_0000n + BigInt(this.opens) * 0x200_000n;
+    keepPointerSecret(devicePointer);
     const mapping: DeviceMapping = {
       deviceId,
-      devicePointer: 0x7f00_0000_0000n + BigInt(this.opens) * 0x200_000n,
+      devicePointer,
       byteSize: BigInt(bytes.byteLength),
       read: (offset, into) =>
         copy(offset, into.byteLength, (start) => into.set(bytes.subarray(start, start + into.byteLength))),

