@@ -53,4 +53,5 @@ test.skipIf(testDriver !== "emulated")(
     expect(service.log.filter((line) => line.change !== undefined || Number(line.level) >= 40)).toEqual([]);
     for (const exporter of exporters) expect(await exporter.end()).toBe(0);
   },
+  120_000,
 );
