@@ -19,7 +19,7 @@ export interface RawFailure {
   readonly text: string;
 }
 
-export interface RawDevice {
+interface RawDevice {
   readonly ordinal: number;
   readonly uuid: string;
   readonly pciBusId: string;
@@ -27,7 +27,7 @@ export interface RawDevice {
   readonly totalBytes: bigint;
 }
 
-export interface RawMemoryInfo {
+interface RawMemoryInfo {
   readonly freeBytes: bigint;
   readonly totalBytes: bigint;
 }

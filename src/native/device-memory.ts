@@ -18,7 +18,7 @@ export interface DeviceAllocation extends AsyncDisposable {
 }
 
 /** Throws what a failure means, after the driver has taken note of it. */
-export type Checked = <T>(result: T | RawFailure) => T;
+type Checked = <T>(result: T | RawFailure) => T;
 
 // A piece is copied once more on the loop's thread, which it must not hold up.
 const pieceBytes = 256 * 1024;
