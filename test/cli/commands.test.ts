@@ -13,7 +13,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
 test("--help names every command and every option of the service, each with its variable", async () => {
   const { code, stdout, stderr } = await run(["--help"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  for (const name of ["serve", "allocate", "emulated-driver", "doctor", "demo"]) {
+  for (const name of ["serve", "allocate", "healthcheck", "emulated-driver", "doctor", "demo"]) {
     expect(stdout).toMatch(new RegExp(`^ {2}${name} +\\w`, "m"));
   }
   for (const row of configRows()) expect(stdout).toContain(`\n  ${row.flag}\n`);
@@ -25,6 +25,7 @@ test.each([
   ["allocate", "--fill BYTE|TEXT"],
   ["emulated-driver", "LD_LIBRARY_PATH"],
   ["doctor", "--timeout-secs SECONDS"],
+  ["healthcheck", "--live true|false"],
   ["demo", "--driver auto|cuda|emulated"],
 ])("%s --help explains itself and runs nothing", async (name, fragment) => {
   for (const flag of ["--help", "-h"]) {
@@ -42,6 +43,7 @@ test("no line of help is wider than 110 columns", async () => {
     ["demo", "--help"],
     ["emulated-driver", "--help"],
     ["doctor", "--help"],
+    ["healthcheck", "--help"],
   ]) {
     const { stdout } = await run(args);
     for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(110);
