@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
 import { startService, testDriver } from "../helpers/cudashm.js";
+import { keepSecret, leaks } from "../helpers/secrets.js";
 import { describePython } from "./python/environment.js";
 import { type PytestEnd, runPytest } from "./python/run-python.js";
 
@@ -68,13 +69,9 @@ describePython("the official Python clients", ["clients", "cuda-newest"], (pytho
   });
 
   test("no log holds a handle or a password", () => {
-    const log = JSON.stringify([...running.values()].map((service) => service.log));
-    expect(log).toContain("region-0999");
-    // What every handle of the emulated driver begins with, and what the Basic auth plugin sends.
-    for (const secret of ["CUDASHM-EMULATE", "ada:s3cret:with a colon"]) {
-      expect(log).not.toContain(secret);
-      expect(log).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
-      expect(log).not.toContain(Buffer.from(secret).toString("hex"));
-    }
+    expect(JSON.stringify([...running.values()].map((service) => service.log))).toContain("region-0999");
+    // What the Basic auth plugin sends.
+    keepSecret("a password", Buffer.from("ada:s3cret:with a colon"));
+    expect(leaks()).toEqual([]);
   });
 });

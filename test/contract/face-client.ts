@@ -9,6 +9,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { told } from "../helpers/secrets.js";
 
 /** The status codes that the parity table uses, in gRPC's words. */
 export type ParityCode =
@@ -127,7 +128,10 @@ function exchange(
       const pieces: Buffer[] = [];
       answer.on("data", (piece: Buffer) => pieces.push(piece));
       answer.on("end", () => {
-        resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(pieces).toString() });
+        const text = Buffer.concat(pieces).toString();
+        told(text);
+        told(answer.rawHeaders);
+        resolve({ status: answer.statusCode ?? 0, text });
       });
       answer.on("error", reject);
     });
@@ -198,7 +202,10 @@ export function createGrpcFaceClient(port: number, headers: SentHeaders = {}): F
     const metadata = new Metadata();
     for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
     return new Promise((resolve) => {
-      send.call(client, request, metadata, (error, answer) => resolve({ error, answer }));
+      send.call(client, request, metadata, (error, answer) => {
+        told(error ?? answer);
+        resolve({ error, answer });
+      });
     });
   }
 
