@@ -1,6 +1,7 @@
 import { stringify } from "lossless-json";
 import type { FaceContext } from "../core/face-context.js";
 import { answerJson } from "./answers.js";
+import { apiCategory } from "./api-category.js";
 import { httpStatuses, parserStatuses } from "./errors.js";
 import type { Exchange } from "./exchange.js";
 import { headers, type JsonSchema, parameters, schemas } from "./openapi-schemas.js";
@@ -24,12 +25,13 @@ const errorResponses: Readonly<Record<number, readonly [name: string, descriptio
 /** What any request can be answered. */
 const commonStatuses = [
   400,
-  httpStatuses.UNAUTHENTICATED,
   httpStatuses.PERMISSION_DENIED,
-  httpStatuses.RESOURCE_EXHAUSTED,
   ...Object.values(parserStatuses),
   httpStatuses.INTERNAL,
 ];
+
+/** What any request can be answered but those of health, which are open to all. */
+const gateStatuses = [httpStatuses.UNAUTHENTICATED, httpStatuses.RESOURCE_EXHAUSTED];
 
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 
@@ -88,8 +90,10 @@ function describeOperation(operationId: string, operation: Operation): JsonSchem
   };
 }
 
-function describeResponses({ success, errors, next, emptyBadRequest }: Operation): JsonSchema {
-  const statuses = new Set([...commonStatuses, ...errors.map((code) => httpStatuses[code])]);
+function describeResponses(operation: Operation): JsonSchema {
+  const { success, errors, next, emptyBadRequest } = operation;
+  const gated = apiCategory(operation) === "health" ? [] : gateStatuses;
+  const statuses = new Set([...commonStatuses, ...gated, ...errors.map((code) => httpStatuses[code])]);
   const responses: Record<string, JsonSchema> = {};
   if (success !== null) {
     const { description, body } = success;
