@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { keepSecret } from "../helpers/secrets.js";
 import type { FaceClient, Outcome, ParityCode, SentHeaders } from "./face-client.js";
 import type { ExportedMemory } from "./parity-cases.js";
 
@@ -25,7 +26,10 @@ export interface AccessCase {
 const ok: Outcome = { code: "OK", text: "", regions: [] };
 const refused = (code: ParityCode, text: string): Outcome => ({ code, text, regions: [] });
 const tokenOf = (name: string) => `${name}-s3cret-token`;
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const bearer = (token: string) => {
+  keepSecret("a token", Buffer.from(token));
+  return { authorization: `Bearer ${token}` };
+};
 
 /** The arguments for a token file with one token for each name. */
 function tokenFile(folder: string, ...names: string[]): string {

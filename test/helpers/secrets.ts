@@ -8,7 +8,8 @@ const markBytes = 15;
 const maxSecrets = 64;
 const maxTextLength = 64 * 1024;
 
-const marks = new Map<string, readonly string[]>();
+/** By the first form, so that a secret kept twice is looked for once. */
+const marks = new Map<string, { readonly what: string; readonly forms: readonly string[] }>();
 const texts = new Set<string>();
 const logs: (() => unknown)[] = [];
 
@@ -28,17 +29,21 @@ function formsOf(bytes: Uint8Array): readonly string[] {
   ];
 }
 
+function keep(what: string, forms: readonly string[]): void {
+  if (marks.size < maxSecrets) marks.set(forms[0] ?? "", { what, forms });
+}
+
 // Every handle of the emulated driver begins so.
-marks.set("a handle of the emulated driver", formsOf(Buffer.from(emulatedHandleMagic)));
+keep("a handle of the emulated driver", formsOf(Buffer.from(emulatedHandleMagic)));
 
 /** From now on nothing that is answered or logged in this test file may hold these bytes in any form. */
 export function keepSecret(what: string, bytes: Uint8Array): void {
-  if (marks.size < maxSecrets) marks.set(`${what} ${marks.size}`, formsOf(bytes));
+  keep(what, formsOf(bytes));
 }
 
 /** The same for a device pointer. */
 export function keepPointerSecret(pointer: bigint): void {
-  if (marks.size < maxSecrets) marks.set(`a pointer ${marks.size}`, [String(pointer), pointer.toString(16)]);
+  keep("a device pointer", [String(pointer), pointer.toString(16)]);
 }
 
 /** Remembers what a service told somebody. */
@@ -56,7 +61,7 @@ export function tellsLater(log: () => unknown): void {
 export function leaks(): string[] {
   for (const log of logs) for (const line of [log()].flat()) told(JSON.stringify(line) ?? "");
   const found: string[] = [];
-  for (const [what, forms] of marks) {
+  for (const { what, forms } of marks.values()) {
     for (const text of texts) {
       const form = forms.find((each) => text.includes(each));
       if (form !== undefined) found.push(`${what} as ${form} in ${text.slice(0, 500)}`);
