@@ -24,6 +24,11 @@ test("the package's main export is the registry, with the driver port's errors a
   );
 });
 
+test("the faces have entries of their own, each with what makes its context", () => {
+  expect(exportsOf("cudashm/http")).toEqual(["createFaceContext", "createHttpApp", "listenHttp"]);
+  expect(exportsOf("cudashm/grpc")).toEqual(["addGrpcServices", "createFaceContext", "listenGrpc"]);
+});
+
 test("importing the package loads no transport", () => {
   const script = `
     await import("cudashm");
