@@ -1,3 +1,7 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
@@ -10,6 +14,8 @@ const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 // One run of all of them, where many tests share few cores.
 const timeoutMs = 240_000;
 const twoDevices = { CUDASHM_EMULATED_DEVICE_COUNT: "2" };
+const folder = mkdtempSync(join(tmpdir(), "cudashm-python-"));
+const tokenFile = join(folder, "tokens");
 const everyOtherClose = [1, 3, 5, 7].map((nth) => `cuIpcCloseMemHandle@${nth}=400`);
 
 /** How each service that the Python tests know by name is started. */
@@ -18,12 +24,21 @@ const services: Readonly<Record<string, () => Promise<ServiceProcess>>> = {
   disabled: () => startService(["--allow-client-shm=false"], twoDevices),
   "without a device": () => startService([], { CUDASHM_EMULATED_DEVICE_COUNT: "0" }),
   "whose every other close fails": () => startService([], { CUDASHM_EMULATED_FAULTS: `${everyOtherClose}` }),
+  "that wants a token": () => startService([`--token-file=${tokenFile}`], twoDevices),
+  "that wants a header": () =>
+    startService([
+      "--http-restricted-api=shared-memory:admin-key=python-s3cret",
+      "--grpc-restricted-protocol=shared-memory:admin-key=python-s3cret",
+    ]),
+  "with room for one region": () => startService(["--max-regions=1"], twoDevices),
 };
 
 describePython("the official Python clients", ["clients", "cuda-newest"], (pythons) => {
   const running = new Map<string, ServiceProcess>();
   let run: PytestEnd;
   beforeAll(async () => {
+    const hash = createHash("sha256").update("ada-s3cret-token").digest("hex");
+    writeFileSync(tokenFile, `ada: ${hash}\n`, { mode: 0o600 });
     for (const [name, start] of Object.entries(services)) running.set(name, await start());
     const addresses = [...running].map(([name, { httpUrl, grpcAddress }]) => [
       name,
@@ -38,6 +53,7 @@ describePython("the official Python clients", ["clients", "cuda-newest"], (pytho
     });
   }, timeoutMs);
   afterAll(async () => {
+    rmSync(folder, { recursive: true });
     for (const service of running.values()) expect(await service.stop()).toEqual({ code: 0, signal: null });
   });
 
@@ -72,6 +88,8 @@ describePython("the official Python clients", ["clients", "cuda-newest"], (pytho
     expect(JSON.stringify([...running.values()].map((service) => service.log))).toContain("region-0999");
     // What the Basic auth plugin sends.
     keepSecret("a password", Buffer.from("ada:s3cret:with a colon"));
+    keepSecret("a token", Buffer.from("ada-s3cret-token"));
+    keepSecret("a header's key", Buffer.from("python-s3cret"));
     expect(leaks()).toEqual([]);
   });
 });

@@ -18,7 +18,10 @@ from tritonclient.utils import InferenceServerException
 HTTP_STATUS = {
     "INVALID_ARGUMENT": 400,
     "ALREADY_EXISTS": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
     "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
     "INTERNAL": 500,
     "UNIMPLEMENTED": 501,
     "UNAVAILABLE": 503,

@@ -143,3 +143,47 @@ def test_a_driver_that_fails_to_close(face_of, memory):
     assert face.regions() == {"r": (0, 5000)}
     face.unregister("r")
     assert face.regions() == {}
+
+
+def test_a_service_that_wants_a_token(face_of, memory):
+    face = face_of("that wants a token")
+    with face.refusal("UNAUTHENTICATED", r"this service wants a token; send it as 'authorization: Bearer"):
+        face.register("r", memory)
+    wrong, right = ({"authorization": f"Bearer {token}"} for token in ("other", "ada-s3cret-token"))
+    with face.refusal("UNAUTHENTICATED", r"the token is not one of this service's"):
+        face.regions(headers=wrong)
+    with face.refusal("UNAUTHENTICATED", r"this service wants a token"):
+        face.unregister()
+    face.register("r", memory, headers=right)
+    assert face.regions(headers=right) == {"r": (0, 5000)}
+    face.unregister(headers=right)
+    assert face.regions(headers=right) == {}
+
+
+def test_a_service_that_wants_a_header(face_of, memory):
+    face = face_of("that wants a header")
+    code, key, text = (
+        ("PERMISSION_DENIED", "admin-key", r"This API is restricted, expecting header 'admin-key'$")
+        if face.is_http
+        # Triton's own code for this over gRPC.
+        else ("UNAVAILABLE", "triton-grpc-protocol-admin-key", r"This protocol is restricted, expecting header")
+    )
+    with face.refusal(code, text):
+        face.register("r", memory)
+    headers = {key: "python-s3cret"}
+    face.register("r", memory, headers=headers)
+    assert face.regions(headers=headers) == {"r": (0, 5000)}
+    face.unregister(headers=headers)
+    assert face.regions(headers=headers) == {}
+
+
+def test_more_regions_than_the_service_takes(face_of, memory):
+    face = face_of("with room for one region")
+    face.register("one", memory)
+    text = r"failed to register shared memory region 'two': there are as many regions as this service takes \(1"
+    with face.refusal("RESOURCE_EXHAUSTED", text):
+        face.register("two", memory)
+    face.unregister("one")
+    face.register("two", memory)
+    face.unregister()
+    assert face.regions() == {}
