@@ -1,3 +1,7 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
@@ -134,6 +138,27 @@ describeClient("C++ over gRPC", "cpp", () => {
       code: "UNIMPLEMENTED",
       text: expect.stringContaining("--allow-client-shm=true"),
     });
+  });
+
+  test("a call without a token is UNAUTHENTICATED where one is wanted, and health is answered", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "cudashm-cpp-grpc-"));
+    const tokens = join(folder, "tokens");
+    writeFileSync(tokens, `ada: ${createHash("sha256").update("cpp-s3cret").digest("hex")}\n`, {
+      mode: 0o600,
+    });
+    try {
+      await using guarded = await startService([`--token-file=${tokens}`]);
+      await using calls = createCppGrpcCalls(guarded.grpcAddress, "callback");
+      for (const method of ["CudaSharedMemoryStatus", "CudaSharedMemoryUnregister"]) {
+        expect(await calls.start(method, { name: "" }).end).toMatchObject({
+          code: status.UNAUTHENTICATED,
+          text: expect.stringContaining("authorization: Bearer"),
+        });
+      }
+      expect(await calls.face.ready()).toBe(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("INTERNAL arrives whole, also when it names as many long regions as it may", async () => {
