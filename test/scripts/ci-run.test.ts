@@ -11,8 +11,11 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-/** `.ci/run` in a clone that was built before, with an npm of which `npm test` and `npm run` do what is given. */
-function runGate(npmTest: string, npmRun = "true") {
+/** `.ci/run` in a clone that was built before, with an npm whose commands do what is given. */
+function runGate(
+  npmTest: string,
+  { setup = "true", containers = "echo '1 passed, 0 failed, 0 skipped'" } = {},
+) {
   const clone = mkdtempSync(join(tmpdir(), "cudashm-ci-"));
   folders.push(clone);
   cpSync(join(root, ".ci"), join(clone, ".ci"), { recursive: true });
@@ -23,7 +26,9 @@ function runGate(npmTest: string, npmRun = "true") {
   const left = "ls -d native/build native/prebuilds dist 2>/dev/null";
   writeFileSync(
     npm,
-    `#!/bin/sh\nif [ $1 = run ]; then ${npmRun}; exit; fi\necho "npm $*"\n${left}\n${npmTest}\n`,
+    `#!/bin/sh
+    case "$*" in *setup:clients) ${setup}; exit ;; *test:containers) ${containers}; exit ;; esac
+    echo "npm $*"; ${left}; ${npmTest}\n`,
   );
   chmodSync(npm, 0o755);
   const { status, stdout } = spawnSync(join(clone, ".ci", "run"), {
@@ -33,23 +38,42 @@ function runGate(npmTest: string, npmRun = "true") {
   return { status, lines: stdout.trimEnd().split("\n"), left: built.filter((folder) => existsSync(folder)) };
 }
 
-test("the gate removes what was built, runs npm test, and ends with its tally", () => {
+test("the gate removes what was built, runs npm test and the container tests, and ends with their tally", () => {
   const { status, lines, left } = runGate("echo '7 passed, 0 failed, 1 skipped'");
   expect(left).toEqual([]);
-  expect(lines).toEqual(["npm test", "7 passed, 0 failed, 1 skipped", "7 passed, 0 failed, 1 skipped"]);
+  expect(lines).toEqual([
+    "npm test",
+    "7 passed, 0 failed, 1 skipped",
+    "1 passed, 0 failed, 0 skipped",
+    "8 passed, 0 failed, 1 skipped",
+  ]);
   expect(status).toBe(0);
 });
 
 test("the gate fails as npm test does, the tally still last", () => {
   const { status, lines } = runGate("echo '7 passed, 2 failed, 0 skipped'; echo more; exit 1");
-  expect([status, lines.at(-1)]).toEqual([1, "7 passed, 2 failed, 0 skipped"]);
+  expect([status, lines.at(-1)]).toEqual([1, "8 passed, 2 failed, 0 skipped"]);
 });
 
 test.each([
-  ["npm test comes to none", "echo 'cannot install' >&2; exit 3", "true"],
-  ["the tests' own packages cannot be installed", "exit 0", "echo 'no apt-get' >&2; false"],
-])("where there is no tally since %s, one failure is counted", (_why, npmTest, npmRun) => {
-  const { status, lines } = runGate(npmTest, npmRun);
-  expect(lines.at(-1)).toBe("0 passed, 1 failed, 0 skipped");
-  expect(status).not.toBe(0);
+  ["fail", "echo '3 passed, 1 failed, 0 skipped'; exit 1", "10 passed, 1 failed, 0 skipped"],
+  ["end with no tally", "exit 0", "7 passed, 1 failed, 0 skipped"],
+  [
+    "end badly after a good tally",
+    "echo '3 passed, 0 failed, 0 skipped'; exit 9",
+    "10 passed, 1 failed, 0 skipped",
+  ],
+])("the gate fails where the container tests %s", (_how, containers, tally) => {
+  const { status, lines } = runGate("echo '7 passed, 0 failed, 0 skipped'", { containers });
+  expect([status, lines.at(-1)]).toEqual([1, tally]);
+});
+
+test("where npm test leaves no tally, one failure is counted", () => {
+  const { status, lines } = runGate("echo 'cannot install' >&2; exit 3");
+  expect([status, lines.at(-1)]).toEqual([1, "1 passed, 1 failed, 0 skipped"]);
+});
+
+test("where the tests' own packages cannot be installed, one failure is counted and nothing else runs", () => {
+  const { status, lines } = runGate("exit 0", { setup: "echo 'no apt-get' >&2; false" });
+  expect([status, lines]).toEqual([1, ["0 passed, 1 failed, 0 skipped"]]);
 });
