@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -11,6 +12,7 @@ import { describeClient } from "./needed-packages.js";
 const cuda = "/v2/cudasharedmemory";
 const html = "<!doctype html><title>a page</title><body>";
 const script = readFileSync(fileURLToPath(new URL("browser/page.js", import.meta.url)), "utf8");
+const builtClient = fileURLToPath(new URL("../../dist/client", import.meta.url));
 
 const evil = "http://evil.test";
 const dashboard = "http://dashboard.test:3000";
@@ -138,6 +140,20 @@ describeClient("a page in a real browser", "browser", () => {
       contents: [200, null, true, "dash"],
       none: [404, "NOT_FOUND", true, '{"error":"Unable to find cuda shared memory region: \'none\'"}'],
       unregister: [200, null, true, ""],
+    });
+  });
+
+  test("of a listed origin can use the typed client as it was built", async () => {
+    await open(`${dashboard}/`);
+    await page.route(`${dashboard}/client/*.js`, (route) =>
+      route.fulfill({ path: join(builtClient, basename(route.request().url())) }),
+    );
+    expect(await run("useTypedClient", service.httpUrl, exporter.bodyLine)).toEqual({
+      deviceId: 0,
+      byteSize: "4096",
+      contents: "typed",
+      none: ["NOT_FOUND", "Unable to find cuda shared memory region: 'none'", true],
+      left: 1,
     });
   });
 });

@@ -51,4 +51,21 @@ async function useAsClient(base, body) {
   };
 }
 
-Object.assign(globalThis, { attack, submitForm, postFromSandbox, useAsClient });
+/** The same with the typed client, from its built files. */
+async function useTypedClient(base, line) {
+  const { createCudaSharedMemoryClient } = await import("/client/index.js");
+  const { raw_handle, device_id, byte_size } = JSON.parse(line);
+  const rawHandle = Uint8Array.from(atob(raw_handle.b64), (letter) => letter.charCodeAt(0));
+  const client = createCudaSharedMemoryClient({ baseUrl: base });
+  await client.register("of page/1", { rawHandle, deviceId: device_id, byteSize: byte_size });
+  const { deviceId, byteSize } = await client.status("of page/1");
+  await client.writeContents("of page/1", new TextEncoder().encode("typed"));
+  const contents = new TextDecoder().decode(await client.readContents("of page/1", { byteSize: 5n }));
+  const none = await client
+    .status("none")
+    .catch(({ code, message, requestId }) => [code, message, requestId !== undefined]);
+  await client.unregister("of page/1");
+  return { deviceId, byteSize: String(byteSize), contents, none, left: (await client.statuses()).length };
+}
+
+Object.assign(globalThis, { attack, submitForm, postFromSandbox, useAsClient, useTypedClient });
