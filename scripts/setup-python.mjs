@@ -97,7 +97,7 @@ function findPython([oldest, newest]) {
 }
 
 function howToGetPython([oldest, newest]) {
-  return `they need Python 3.${oldest} to 3.${newest} with its venv module; run: npm run setup:clients, or install such a Python beside yours`;
+  return `they need Python 3.${oldest} to 3.${newest} (a newer one has no wheels yet) with its venv module; run: npm run setup:clients`;
 }
 
 function stampOf(name, python) {

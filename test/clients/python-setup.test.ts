@@ -14,7 +14,8 @@ function setUp(args: readonly string[], variables: Readonly<Record<string, strin
   return { status, stdout, stderr };
 }
 
-const advice = "they need Python 3.11 to 3.13 with its venv module; run: npm run setup:clients\n";
+const advice =
+  "they need Python 3.11 to 3.13 (a newer one has no wheels yet) with its venv module; run: npm run setup:clients\n";
 
 test("without Python the setup says which tests are skipped and what to run", () => {
   expect(setUp(["clients", "cuda-newest"])).toEqual({
