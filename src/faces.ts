@@ -70,7 +70,7 @@ async function listenHttpFace(config: Config, place: ListenPlace, context: FaceC
     allowContents: config.allowContents,
     maxInputSize: config.httpMaxInputSize,
     allowedOrigins: config.httpAllowedOrigin,
-    allowedHosts: isLoopback(config.httpAddress) ? config.httpAllowedHost : undefined,
+    allowedHosts: knownHosts(config),
   });
   const server = await listenHttp(app, {
     ...place,
@@ -79,6 +79,14 @@ async function listenHttpFace(config: Config, place: ListenPlace, context: FaceC
     throw new ListenError("http", config.httpAddress, config.httpPort, error);
   });
   return face("http", "HTTPService", server, place.unixSocket?.path);
+}
+
+/**
+ * The names that HTTP answers to; undefined if any will do. A container listens on every address and may still be
+ * published to loopback alone, where a page can reach it: names that are given count wherever it listens.
+ */
+function knownHosts({ httpAddress, httpAllowedHost }: Config): readonly string[] | undefined {
+  return isLoopback(httpAddress) || httpAllowedHost.length > 0 ? httpAllowedHost : undefined;
 }
 
 async function listenMetricsFace(

@@ -71,6 +71,16 @@ describePython("docker-compose.yml", ["manifests"], ({ manifests: python }) => {
     },
   );
 
+  test.each([
+    ["cudashm", cudashm],
+    ["emulated", emulated],
+  ])(
+    "%s may be called by the names of the services alone, since a browser can reach its ports",
+    (_name, service) => {
+      expect(configOf(service).config.httpAllowedHost).toEqual(["cudashm", "emulated"]);
+    },
+  );
+
   test("the ports are those that the image names", () => {
     const exposed = /^EXPOSE (.+)$/m.exec(readFileSync(join(root, "Dockerfile"), "utf8"))?.[1]?.split(" ");
     expect(cudashm.ports?.map((port) => port.split(":").at(-1))).toEqual(exposed);

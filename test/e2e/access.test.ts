@@ -38,6 +38,14 @@ test("where the service listens for other machines, it may be called by any name
   expect(await statusWith("gpu-7.lan", { port })).toBe(200);
 });
 
+test("names that are given are all that it may be called by there too, as a container published to loopback needs", async () => {
+  await using service = await startService(["--http-address=0.0.0.0", "--http-allowed-host=gpu-7.lan"]);
+  const port = Number(new URL(service.httpUrl).port);
+  expect(await statusWith("rebound.example", { port })).toBe(403);
+  expect(await statusWith("gpu-7.lan", { port })).toBe(200);
+  expect(await statusWith(`127.0.0.1:${port}`, { port })).toBe(200);
+});
+
 test("a token file that is no good ends the start with code 2, and nothing of it is shown", async () => {
   const path = join(folder, "tokens");
   writeFileSync(path, "alice: s3cret\n", { mode: 0o600 });
