@@ -37,12 +37,19 @@ export function placeProblems(values: Values): string[] {
 
 /** What has no effect, a sentence each. */
 export function placeWarnings(values: Values): string[] {
-  return facesOf(values)
+  const faces = facesOf(values);
+  const warnings = faces
     .filter((face) => face.roots !== null && face.useSsl && !face.mutual)
     .map(
       ({ flags }) =>
         `${flags}-root-cert has no effect without ${flags}-use-ssl-mutual: clients are asked for no certificate`,
     );
+  if (faces.some(({ socket }) => socket !== null)) return warnings;
+  const ofSockets = { "--socket-mode": values.socketMode, "--socket-group": values.socketGroup };
+  for (const [flag, value] of Object.entries(ofSockets)) {
+    if (value !== null) warnings.push(`${flag} has no effect without --http-socket or --grpc-socket`);
+  }
+  return warnings;
 }
 
 function facesOf(values: Values): Face[] {

@@ -102,6 +102,19 @@ test.each(["0o660", "66", "1660", "01660", "0888", "rw-rw----", "-660"])("mode %
   ]);
 });
 
+test("a mode and a group have no effect without a socket, and the log says so", () => {
+  const ofSockets = ["--socket-mode=0660", "--socket-group=video"];
+  const warned = [
+    "--socket-mode has no effect without --http-socket or --grpc-socket",
+    "--socket-group has no effect without --http-socket or --grpc-socket",
+  ];
+  expect(loadConfig(ofSockets, {}).warnings).toEqual(warned);
+  expect(loadConfig([...ofSockets, "--http-socket=/run/s", "--allow-http=false"], {}).warnings).toEqual(
+    warned,
+  );
+  expect(loadConfig([...ofSockets, "--grpc-socket=/run/s"], {}).warnings).toEqual([]);
+});
+
 test("a group that the mode keeps out is a problem", () => {
   expect(problems("--socket-group=video", "--socket-mode=0600")).toEqual([
     "--socket-mode 0600 lets nobody of --socket-group connect: add 0020, or leave one out",
