@@ -23,6 +23,10 @@ test("the unit runs the service on NVIDIA's driver or none, by flags that there 
   expect({ driver: config.driver, warnings }).toEqual({ driver: "cuda", warnings: [] });
 });
 
+test("the unit finds the service where npm has installed it, in /usr/local or /usr", () => {
+  expect(settings.get("ExecStart")?.split(" ")[0]).toBe("cudashm");
+});
+
 test("systemd waits longer than the service may take to stop", () => {
   expect(Number(settings.get("TimeoutStopSec"))).toBeGreaterThan(configOfUnit().config.exitTimeoutSecs);
 });
