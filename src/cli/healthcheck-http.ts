@@ -22,8 +22,19 @@ export async function askOverHttp(
     if (status === 200) return { healthy: true, text: `${question}: ${where}` };
     return { healthy: false, text: `not ${question}: ${where} answers ${status}${await reason(ask)}` };
   } catch (error) {
-    return { healthy: false, text: `not ${question}: cannot ask ${where}: ${(error as Error).message}` };
+    const why = `${(error as Error).message}${certificateHint(config, error as NodeJS.ErrnoException)}`;
+    return { healthy: false, text: `not ${question}: cannot ask ${where}: ${why}` };
   }
+}
+
+/** A certificate that the service does not take is all that a connection cut off within TLS can mean to a client. */
+function certificateHint(
+  { httpUseSslMutual, httpSocket }: Config,
+  { code = "" }: NodeJS.ErrnoException,
+): string {
+  const isCutOff = code === "ECONNRESET" || code.startsWith("ERR_SSL_");
+  if (!httpUseSslMutual || httpSocket !== null || !isCutOff) return "";
+  return "; the service's own certificate was shown: it has to be good for clients too, or give the service a --http-socket";
 }
 
 /** The socket where there is one: it needs no certificate, also where clients by TCP do. */

@@ -136,6 +136,34 @@ test.each([
   expect(stderr).toMatch(line);
 });
 
+test.each([
+  [
+    "signed by another authority than the clients'",
+    async () => server,
+    async () => certificates.makeRoot("other"),
+  ],
+  ["for servers only", async () => certificates.make("server-only", root, "serverAuth"), async () => root],
+])(
+  "a certificate of the service %s, which it takes from no client, is named with what to do",
+  async (_how, own, signers) => {
+    const { certificate, key } = await own();
+    const shown = [`--http-server-cert=${certificate}`, `--http-server-key=${key}`];
+    const flags = ["--http-use-ssl-mutual", ...shown, `--http-root-cert=${(await signers()).certificate}`];
+    const service = await startService(loadConfig(["--driver=emulated", ...free, ...flags], {}).config, {
+      log: createLog("warn", { write: () => {} }),
+    });
+    onTestFinished(() => service.stop());
+    const ports = [`--http-port=${service.http?.port ?? 1}`];
+    const { code, stderr } = await healthcheck(["--live", ...ports, ...flags]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /; the service's own certificate was shown: .+ or give the service a --http-socket\n$/,
+    );
+    const socket = `--http-socket=${folder}/none.sock`;
+    expect((await healthcheck([socket, ...flags])).stderr).not.toContain("certificate");
+  },
+);
+
 test("a certificate that cannot be read is told as a line", async () => {
   const { code, stderr } = await healthcheck([
     "--http-use-ssl-mutual",

@@ -36,13 +36,14 @@ export class CertificateFolder implements AsyncDisposable {
     return root;
   }
 
-  /** A certificate signed by `root`, good for 127.0.0.1 and localhost. */
-  async make(name: string, root: Identity): Promise<Identity> {
+  /** A certificate signed by `root`, good for 127.0.0.1 and localhost, and for `usage` alone if one is given. */
+  async make(name: string, root: Identity, usage?: "serverAuth"): Promise<Identity> {
     const made = this.#identity(name);
     await this.#openssl(
       ...["req", "-x509", "-CA", root.certificate, "-CAkey", root.key, ...this.#newKey(made)],
       ...["-subj", `/CN=${name}`, "-addext", "basicConstraints=critical,CA:FALSE"],
       ...["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+      ...(usage === undefined ? [] : ["-addext", `extendedKeyUsage=${usage}`]),
     );
     return made;
   }
