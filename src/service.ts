@@ -11,6 +11,7 @@ import { readListenPlaces } from "./listen-places.js";
 import { type Log, logChange, logFault, logRequests } from "./log.js";
 import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
 import { watchTls } from "./tls-watch.js";
+import type { Tracing } from "./tracing/tracing.js";
 import { packageVersion } from "./version.js";
 
 /** A running service. Disposing it stops it. */
@@ -38,6 +39,14 @@ export class StopTimeout extends Error {
   }
 }
 
+/** What a service is given besides its configuration. */
+interface ServiceParts {
+  readonly log: Log;
+  readonly diagnose?: FaceContext["diagnose"];
+  /** Not stopped with the service: whoever started it sends what is left. */
+  readonly tracing?: Tracing | undefined;
+}
+
 /** Long enough to cost nothing, short enough for a supervisor that looks a few times a minute. */
 const driverProbePeriodMs = 10_000;
 
@@ -48,7 +57,7 @@ const driverProbePeriodMs = 10_000;
  */
 export async function startService(
   config: Config,
-  { log, diagnose }: { readonly log: Log; readonly diagnose?: FaceContext["diagnose"] },
+  { log, diagnose, tracing }: ServiceParts,
 ): Promise<Service> {
   const access = await openAccess(config, log);
   const places = await readListenPlaces(config);
@@ -64,8 +73,9 @@ export async function startService(
   const metrics = config.allowMetrics
     ? new (await import("./metrics/service-metrics.js")).ServiceMetrics(driver)
     : null;
+  const counted = metrics?.driver ?? driver;
   const registry = new RegionRegistry({
-    driver: metrics?.driver ?? driver,
+    driver: tracing?.traceDriver(counted) ?? counted,
     limits: registryLimits(config),
     observers: [(change) => logChange(log, change), ...(metrics === null ? [] : [metrics.regions.onChange])],
     onObserverError: (error, { region, context }) =>
@@ -88,6 +98,7 @@ export async function startService(
       ...(metrics === null ? [] : [metrics.requests.observe]),
       ...(config.logVerbose > 0 ? [logRequests(log)] : []),
     ]),
+    traceOperation: tracing?.traceOperation,
   };
 
   const faces = await listen(config, places, context, metrics);

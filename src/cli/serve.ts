@@ -4,8 +4,13 @@ import { ListenError } from "../listen-error.js";
 import { createSwitchedLog } from "../log.js";
 import { openLogOutput } from "../log-output.js";
 import { StopTimeout, startService } from "../service.js";
+import { isTracingWanted } from "../tracing/wanted.js";
+import { packageVersion } from "../version.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 import { createDoctorProcess } from "./doctor-process.js";
+
+/** How long the last traces may keep a stop waiting, within its timeout. */
+const lastTracesMs = 2000;
 
 /** Runs the service until a signal, logging to standard output. */
 export const serve: Command = {
@@ -23,11 +28,21 @@ ${optionsHelp(serveOptions)}`,
     const log = createSwitchedLog(config, await openLogOutput({ ...config, isTerminal }));
     for (const warning of warnings) log.warn(warning);
 
+    // Loaded only where it is asked for: it is larger than the rest of the service.
+    const tracing = isTracingWanted(io.env)
+      ? (await import("../tracing/tracing.js")).startTracing({
+          name: config.id,
+          version: packageVersion(),
+          log,
+        })
+      : undefined;
+
     let service: Awaited<ReturnType<typeof startService>>;
     try {
       service = await startService(config, {
         log,
         diagnose: config.allowDoctor ? createDoctorProcess(io, config) : undefined,
+        tracing,
       });
     } catch (error) {
       if (!(error instanceof ListenError)) throw error;
@@ -35,6 +50,7 @@ ${optionsHelp(serveOptions)}`,
       return { code: 1 };
     }
     await aborted(io.signal);
+    const stopBy = performance.now() + config.exitTimeoutSecs * 1000;
     try {
       await service.stop();
     } catch (error) {
@@ -42,7 +58,8 @@ ${optionsHelp(serveOptions)}`,
       log.fatal({ waitingFor: error.waitingFor }, error.message);
       return { code: 1, stuck: true };
     }
-    return { code: 0 };
+    const sent = await tracing?.stop(Math.min(lastTracesMs, Math.max(0, stopBy - performance.now())));
+    return { code: 0, stuck: sent === false };
   },
 };
 

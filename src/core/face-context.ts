@@ -2,6 +2,7 @@ import type { Gate } from "./gate.js";
 import type { Protocol } from "./region.js";
 import type { RegionRegistry } from "./registry.js";
 import type { ObserveOperation } from "./request-observer.js";
+import type { TraceOperation } from "./request-tracer.js";
 
 /** `not_ready`: alive without a usable driver. `exiting`: on the way down. */
 export type Readiness = "ready" | "not_ready" | "exiting";
@@ -42,6 +43,8 @@ export interface FaceContext {
   reportFault(fault: Fault): void;
   /** Asked for whoever wants to hear of every request; absent, no request reads a clock for it. */
   readonly observeOperation?: ObserveOperation | undefined;
+  /** Asked for whoever traces requests; absent, none is. */
+  readonly traceOperation?: TraceOperation | undefined;
 }
 
 /** Triton's text for a register while `allowClientShm` is false. */

@@ -2,9 +2,10 @@ import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
+import type { BeginTrace } from "../core/request-tracer.js";
 import { apiCategory } from "./api-category.js";
 import { GrpcCallContext } from "./call-context.js";
-import { isFault, statusOfError } from "./errors.js";
+import { isFault, statusOfError, statusOfOutcome } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
 import { decodeMessage, type MessageCodec } from "./wire.js";
 
@@ -29,10 +30,15 @@ export function addUnaryMethod<Request>(
   const gate = face.gates?.grpc;
   const entrance = gate && { gate, category: apiCategory(method.path) };
   const operation = face.observeOperation?.("grpc", operationName(method.path));
+  const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(method.path) });
   const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
     const context = new GrpcCallContext(face, call, openCalls, entrance);
-    if (operation === undefined) void answer(method, face, context, call.request, callback);
-    else void answerObserved(operation, method, face, context, call.request, callback);
+    const respond = () =>
+      operation === undefined
+        ? answer(method, face, context, call.request, callback)
+        : answerObserved(operation, method, face, context, call.request, callback);
+    if (trace === undefined) void respond();
+    else void traced(trace, context, respond);
   };
   const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
   server.addService({ [method.path]: definition }, { [method.path]: handler });
@@ -40,8 +46,22 @@ export function addUnaryMethod<Request>(
 
 /** The method's name as HTTP calls the same operation. */
 function operationName(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  return name.charAt(0).toLowerCase() + name.slice(1);
+  const { method } = nameParts(path);
+  return method.charAt(0).toLowerCase() + method.slice(1);
+}
+
+function nameParts(path: string): { service: string; method: string } {
+  const end = path.lastIndexOf("/");
+  return { service: path.slice(1, end), method: path.slice(end + 1) };
+}
+
+async function traced(
+  begin: BeginTrace,
+  call: GrpcCallContext,
+  respond: () => Promise<RequestOutcome>,
+): Promise<void> {
+  const trace = begin(call);
+  trace.end(statusOfOutcome(await trace.run(respond)));
 }
 
 async function answerObserved<Request>(
@@ -51,10 +71,11 @@ async function answerObserved<Request>(
   call: GrpcCallContext,
   bytes: Buffer,
   callback: sendUnaryData<Buffer>,
-): Promise<void> {
+): Promise<RequestOutcome> {
   const startedAt = operation.begin();
   const outcome = await answer(method, face, call, bytes, callback);
   operation.end(startedAt, outcome, call.requestId);
+  return outcome;
 }
 
 /** Answers in any case; resolves with how. */

@@ -1,5 +1,6 @@
 import { type StatusObject, status } from "@grpc/grpc-js";
 import { type ErrorCode, internalErrorText, RegistryError } from "../core/errors.js";
+import type { RequestOutcome } from "../core/request-observer.js";
 
 const statusOfCode = {
   INVALID_ARGUMENT: status.INVALID_ARGUMENT,
@@ -27,6 +28,11 @@ export function statusOfError(error: unknown): Pick<StatusObject, "code" | "deta
   return error instanceof RegistryError
     ? { code: statusOfCode[error.code], details: statusDetails(error.message) }
     : { code: status.INTERNAL, details: internalErrorText };
+}
+
+/** The status of a call that ended so. */
+export function statusOfOutcome(outcome: RequestOutcome): status {
+  return outcome === "OK" ? status.OK : statusOfCode[outcome];
 }
 
 /** True for what the operator must hear of: faults of ours, not refusals. */

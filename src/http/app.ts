@@ -17,6 +17,7 @@ import { createOpenApi } from "./openapi.js";
 import { type Operation, type OperationId, operations } from "./operations.js";
 import { createServiceState } from "./service-state.js";
 import { systemSharedMemory } from "./system-shared-memory.js";
+import { traced } from "./traced-handler.js";
 import { WebExchange } from "./web-exchange.js";
 
 export interface HttpFaceOptions extends BrowserGuardOptions {
@@ -88,7 +89,8 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
   for (const [id, operation] of Object.entries(operations)) {
     const behindGate = guarded(handlers[id as OperationId], apiCategory(operation), gate);
     const handler = observed(browsers.guard(behindGate), context.observeOperation?.("http", id));
-    app.on(operation.method, routePath(operation), route(handler));
+    const trace = context.traceOperation?.({ protocol: "http", route: operation.path });
+    app.on(operation.method, routePath(operation), route(traced(handler, trace)));
   }
 
   const unmatched = (exchange: Exchange) => {
@@ -99,7 +101,10 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     return answerError(exchange, 405, "Method Not Allowed", { allow: methodsOf([served, ...others]) });
   };
   const observeUnmatched = context.observeOperation?.("http", "unmatched");
-  const answerUnmatched = observed(unmatched, observeUnmatched, "UNIMPLEMENTED");
+  const answerUnmatched = traced(
+    observed(unmatched, observeUnmatched, "UNIMPLEMENTED"),
+    context.traceOperation?.({ protocol: "http", route: undefined }),
+  );
   app.notFound((c) => {
     const exchange = exchangeOf(c.req.raw, c.env);
     const methods = () => methodsOf(operationsAt(app, exchange.path));

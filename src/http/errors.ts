@@ -44,6 +44,11 @@ export function bodyTooLarge(byteSize: number, limit: number): RegistryError {
   );
 }
 
+/** The status that any error is answered with. */
+export function statusOfError(error: unknown): ContentfulStatusCode {
+  return httpStatuses[error instanceof RegistryError ? error.code : "INTERNAL"];
+}
+
 /** Answers any error. A fault of ours goes to the log whole, to the client as a fixed text. */
 export function answerFailure(exchange: Exchange, error: unknown, context: FaceContext): Response {
   const known = error instanceof RegistryError;
@@ -54,7 +59,7 @@ export function answerFailure(exchange: Exchange, error: unknown, context: FaceC
   if (broken !== null) return broken;
   const code = known ? error.code : "INTERNAL";
   const text = known ? error.message : internalErrorText;
-  return answerError(exchange, httpStatuses[code], text, {
+  return answerError(exchange, statusOfError(error), text, {
     [errorCodeHeader]: code,
     // What a 401 has to say by HTTP's rules.
     ...(code === "UNAUTHENTICATED" && { "www-authenticate": "Bearer" }),

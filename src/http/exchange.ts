@@ -36,6 +36,8 @@ export interface Exchange {
    * error before the first piece can still be answered; one after it breaks the connection.
    */
   stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>, shutdown: AbortSignal): Promise<Response>;
+  /** The status of an answer that this made. */
+  statusOf(answer: Response): number;
   /** Breaks an answer that has begun, so that nobody takes it for whole. Null if none has begun. */
   breakOff(): Response | null;
 }

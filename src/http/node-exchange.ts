@@ -163,6 +163,10 @@ export class NodeExchange implements Exchange {
     });
   }
 
+  statusOf(): number {
+    return this.#outgoing.statusCode;
+  }
+
   breakOff(): Response | null {
     if (!this.#outgoing.headersSent) return null;
     this.#outgoing.destroy();

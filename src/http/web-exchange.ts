@@ -72,6 +72,10 @@ export class WebExchange implements Exchange {
     return new Response(Uint8Array.from(body.bytes), { headers });
   }
 
+  statusOf(answer: Response): number {
+    return answer.status;
+  }
+
   breakOff(): null {
     return null;
   }
