@@ -43,7 +43,7 @@ export const accessOptions = {
     kind: list<string>(hostName),
     default: nobody,
     group: "Access",
-    help: "Where HTTP listens on loopback, answer to this name too and not only to localhost and IP addresses. Repeatable.",
+    help: "Answer over HTTP to this name, to localhost and to IP addresses, and to no other; where HTTP listens on loopback that holds without it too. Repeatable.",
   },
   maxRegions: {
     flag: "max-regions",
