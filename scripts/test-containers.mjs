@@ -12,6 +12,8 @@ import { root } from "./tree-hash.mjs";
 const image = `cudashm:test-${process.pid}`;
 const [httpPort, grpcPort, metricsPort] = await freePorts(3);
 const url = `http://127.0.0.1:${httpPort}`;
+/** Every handle that was registered, in base64. */
+const handles = [];
 const tally = { passed: 0, failed: 0, skipped: 0 };
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
@@ -115,6 +117,7 @@ async function shares({ env }, place, byte, file, args) {
   const exporter = spawn(file, [...args, ...flags], { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = once(exporter, "close");
   const [body] = await Promise.race([once(createInterface({ input: exporter.stdout }), "line"), ended]);
+  handles.push(JSON.parse(body).raw_handle.b64);
   const region = `${url}/v2/cudasharedmemory/region/${place}`;
   const registered = await fetch(`${region}/register`, { method: "POST", body });
   const refusal = await registered.text();
@@ -135,6 +138,9 @@ async function endsClean({ docker }, id) {
   check("SIGTERM ends the service with code 0", state.ExitCode === 0);
   const lines = (await docker("logs", id)).split("\n");
   check("its last line of log says that it stopped", JSON.parse(lines.at(-1)).msg === "stopped");
+  const secrets = handles.flatMap((b64) => [b64, Buffer.from(b64, "base64").toString("hex")]);
+  const told = lines.some((line) => secrets.some((secret) => line.includes(secret)));
+  check("no line of its log holds a handle that was registered", handles.length === 2 && !told);
 }
 
 /** With `--driver cuda` a missing GPU is an error that is told, and no emulation. */

@@ -27,10 +27,10 @@ function submitForm(action) {
   form.submit();
 }
 
-function postFromSandbox(url) {
+function addSandbox() {
   const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", "allow-scripts");
-  frame.srcdoc = `<script>fetch(${JSON.stringify(url)}, { method: "POST", mode: "no-cors" })</script>`;
+  frame.srcdoc = "<title>a page without an origin</title>";
   document.body.append(frame);
 }
 
@@ -68,4 +68,4 @@ async function useTypedClient(base, line) {
   return { deviceId, byteSize: String(byteSize), contents, none, left: (await client.statuses()).length };
 }
 
-Object.assign(globalThis, { attack, submitForm, postFromSandbox, useAsClient, useTypedClient });
+Object.assign(globalThis, { attack, submitForm, addSandbox, useAsClient, useTypedClient });
