@@ -22,7 +22,9 @@ export async function askOverHttp(
     if (status === 200) return { healthy: true, text: `${question}: ${where}` };
     return { healthy: false, text: `not ${question}: ${where} answers ${status}${await reason(ask)}` };
   } catch (error) {
-    const why = `${(error as Error).message}${certificateHint(config, error as NodeJS.ErrnoException)}`;
+    const why = signal.aborted
+      ? "it gave no answer in time"
+      : `${(error as Error).message}${certificateHint(config, error as NodeJS.ErrnoException)}`;
     return { healthy: false, text: `not ${question}: cannot ask ${where}: ${why}` };
   }
 }

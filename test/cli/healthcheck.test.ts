@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { runCommand } from "../../src/cli/commands.js";
+import { askOverHttp } from "../../src/cli/healthcheck-http.js";
 import { loadConfig } from "../../src/config.js";
 import { createLog } from "../../src/log.js";
 import { startService } from "../../src/service.js";
@@ -173,6 +174,21 @@ test("a certificate that cannot be read is told as a line", async () => {
   ]);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^not ready: cannot ask https:\/\/127\.0\.0\.1:8000: ENOENT.+\n$/);
+});
+
+test("a service that says nothing is told as one", async () => {
+  const silent = createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const sockets: Socket[] = [];
+  silent.on("connection", (socket) => sockets.push(socket));
+  const { port } = silent.address() as AddressInfo;
+  const { config } = loadConfig([`--http-port=${port}`], {});
+  expect(await askOverHttp(config, "ready", AbortSignal.timeout(20))).toEqual({
+    healthy: false,
+    text: `not ready: cannot ask http://127.0.0.1:${port}: it gave no answer in time`,
+  });
+  for (const socket of sockets) socket.destroy();
+  silent.close();
 });
 
 test("with both faces off there is nothing to ask", async () => {
