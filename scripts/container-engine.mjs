@@ -1,19 +1,15 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { root } from "./tree-hash.mjs";
-
-const bundled = join(root, "..", "shared", "tools", "docker-engine");
 
 /**
- * A container engine for the life of this process. It is started and stopped by the command in CUDASHM_DOCKER_ENGINE
- * (`up DIR`, `env DIR`, `down DIR`), or found in ../shared/tools; with neither, or where that variable is empty, it is
- * the one that `docker` reaches. null if there is none.
+ * A container engine for the life of this process: the one that `docker` reaches, or, where CUDASHM_DOCKER_ENGINE names a
+ * command that starts and stops one (`up DIR`, `env DIR`, `down DIR`), that one. null if there is none.
  */
 export async function startContainerEngine() {
-  const command = process.env.CUDASHM_DOCKER_ENGINE ?? (existsSync(bundled) ? bundled : "");
+  const command = process.env.CUDASHM_DOCKER_ENGINE ?? "";
   const folder = mkdtempSync(join(tmpdir(), "cudashm-containers-"));
   const env = { ...process.env };
   process.once("exit", () => {
