@@ -27,8 +27,9 @@ by the options and variables that started it; gives up after ${patienceMs / 1000
 line that says so.
 ${optionsHelp(options)}
 All options of "cudashm serve" are taken too, so that both can be given the same. A Unix socket is asked
-rather than a port. With --http-use-ssl-mutual and no socket, the service's own certificate is shown: --http-root-cert
-has to have signed it, and its extended key usage, if it has one, has to name clients too.
+rather than a port. With --http-use-ssl-mutual and no socket, the service's own certificate is shown:
+--http-root-cert has to have signed it, and its extended key usage, if it has one, has to name clients
+too.
 `,
 
   async run(io: CommandIo): Promise<CommandResult> {
