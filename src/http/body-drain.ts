@@ -41,8 +41,9 @@ export class BodyDrain {
   /** Throws away what is left of a body; refuses at once if there is no room. */
   drain(incoming: IncomingMessage, declaredLength: number | null): Promise<Drained> {
     if (incoming.readableEnded) return Promise.resolve({ bytes: 0, complete: true });
+    const { socket } = incoming;
     // Of a client that is gone nothing more is heard, not even its end.
-    if (incoming.destroyed || !this.hasRoomFor(declaredLength)) {
+    if (incoming.destroyed || socket.destroyed || !this.hasRoomFor(declaredLength)) {
       return Promise.resolve({ bytes: 0, complete: false });
     }
     const weight = this.#isSmall(declaredLength) ? 0 : 1;
@@ -57,6 +58,7 @@ export class BodyDrain {
         incoming.off("data", count);
         incoming.off("end", settle);
         incoming.off("close", settle);
+        socket.off("close", settle);
         this.#active -= weight;
         resolve({ bytes, complete: incoming.readableEnded });
       };
@@ -64,6 +66,8 @@ export class BodyDrain {
       incoming.on("data", count);
       incoming.on("end", settle);
       incoming.on("close", settle);
+      // A request that was answered in full is told of its connection's end no more.
+      socket.on("close", settle);
       incoming.resume();
     });
   }
