@@ -39,9 +39,9 @@ async function start(...args: string[]): Promise<readonly string[]> {
   onTestFinished(() => service.stop());
   const flags = [`--http-port=${service.http?.port ?? 1}`, `--grpc-port=${service.grpc?.port ?? 1}`];
   const alive = ["--live", ...flags, ...args];
-  // The driver is looked for in the background.
+  // The driver is looked for in the background; gRPC says only that it is not ready yet.
   if (!args.includes("--driver=cuda")) {
-    while ((await healthcheck([...flags, ...args])).stderr.includes("starting"));
+    while (/starting|says so/.test((await healthcheck([...flags, ...args])).stderr));
   } else expect((await healthcheck(alive)).code).toBe(0);
   return [...flags, ...args];
 }
