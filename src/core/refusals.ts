@@ -80,6 +80,21 @@ export function noSuchRegion(name: string): RegistryError {
   return new RegistryError("NOT_FOUND", `Unable to find cuda shared memory region: ${quoteRegionName(name)}`);
 }
 
+/** There are no system regions here, so whichever is asked for. */
+export function noSuchSystemRegion(name: string): RegistryError {
+  return new RegistryError(
+    "NOT_FOUND",
+    `Unable to find system shared memory region: ${quoteRegionName(name)}`,
+  );
+}
+
+export function systemSharedMemoryUnsupported(): RegistryError {
+  return new RegistryError(
+    "UNIMPLEMENTED",
+    "system shared memory is not supported: this service registers CUDA shared memory only",
+  );
+}
+
 export function unusable(name: string): RegistryError {
   return new RegistryError(
     "FAILED_PRECONDITION",

@@ -1,8 +1,8 @@
 import type { Server } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
-import { invalidArguments } from "../core/refusals.js";
-import { assertRegionName, quoteRegionName } from "../core/region-name.js";
+import { invalidArguments, noSuchSystemRegion, systemSharedMemoryUnsupported } from "../core/refusals.js";
+import { assertRegionName } from "../core/region-name.js";
 import { addUnaryMethod, type UnaryMethod } from "./call.js";
 import { encodeStatuses, registerRequestFromWire } from "./convert.js";
 import * as wire from "./gen/inference/grpc_service.js";
@@ -52,20 +52,14 @@ function addSystemSharedMemoryMethods(add: AddMethod): void {
     request: wire.SystemSharedMemoryStatusRequest,
     handle: ({ name }) => {
       if (name === "") return emptyMessage;
-      throw new RegistryError(
-        "NOT_FOUND",
-        `Unable to find system shared memory region: ${quoteRegionName(name)}`,
-      );
+      throw noSuchSystemRegion(name);
     },
   });
   add({
     path: methods.systemSharedMemoryRegister.path,
     request: wire.SystemSharedMemoryRegisterRequest,
     handle: () => {
-      throw new RegistryError(
-        "UNIMPLEMENTED",
-        "system shared memory is not supported: this service registers CUDA shared memory only",
-      );
+      throw systemSharedMemoryUnsupported();
     },
   });
   add({

@@ -1,4 +1,4 @@
-import { RegistryError } from "../core/errors.js";
+import { noSuchSystemRegion, systemSharedMemoryUnsupported } from "../core/refusals.js";
 import { answerEmpty, answerJson } from "./answers.js";
 import type { Exchange } from "./exchange.js";
 import { nameInPath } from "./request-target.js";
@@ -13,8 +13,7 @@ export const systemSharedMemory = {
   },
 
   status(exchange: Exchange): never {
-    const name = nameInPath(exchange.path, `${systemPath}/region/`);
-    throw new RegistryError("NOT_FOUND", `Unable to find system shared memory region: '${name}'`);
+    throw noSuchSystemRegion(nameInPath(exchange.path, `${systemPath}/region/`));
   },
 
   unregister(exchange: Exchange): Response {
@@ -22,9 +21,6 @@ export const systemSharedMemory = {
   },
 
   register(): never {
-    throw new RegistryError(
-      "UNIMPLEMENTED",
-      "system shared memory is not supported: this service registers CUDA shared memory only",
-    );
+    throw systemSharedMemoryUnsupported();
   },
 };
