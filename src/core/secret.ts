@@ -14,6 +14,11 @@ export class SecretDigest {
     return new SecretDigest(createHash("sha256").update(text).digest());
   }
 
+  /** In hex, to look a secret up by: only for one that is random and too long to guess. */
+  get hex(): string {
+    return this.#digest.toString("hex");
+  }
+
   /** Takes as long whatever the two have in common: digests are of one length, and no byte decides alone. */
   equals(other: SecretDigest): boolean {
     return timingSafeEqual(this.#digest, other.#digest);
