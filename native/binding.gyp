@@ -25,6 +25,7 @@
         "src/driver.cc",
         "src/driver_api.cc",
         "src/driver_wrap.cc",
+        "src/file_lock.cc",
         "src/memory_wrap.cc",
         "src/process_end.cc",
         "src/shared_library.cc",

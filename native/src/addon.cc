@@ -4,6 +4,7 @@
 
 #include "driver_wrap.h"
 #include "environment.h"
+#include "file_lock.h"
 #include "memory_wrap.h"
 #include "process_end.h"
 
@@ -26,6 +27,7 @@ Napi::Object Initialise(Napi::Env env, Napi::Object exports) {
   // Registered after the thread-safe function's own hook, so that it runs before it.
   env.AddCleanupHook(StopEnvironment, environment);
   exports.Set("loadDriver", Napi::Function::New<DriverWrap::Load>(env, "loadDriver"));
+  exports.Set("lockFile", Napi::Function::New<LockFile>(env, "lockFile"));
   return exports;
 }
 

@@ -67,6 +67,8 @@ export interface RawDriver {
 /** The addon as C++ exports it, name by name. */
 export interface RawAddon {
   loadDriver(libraryPath: string, contextLingerMs: number): Promise<RawFailure | RawDriver>;
+  /** 0, or the errno. */
+  lockFile(fd: number): number;
 }
 
 export function isFailure(value: unknown): value is RawFailure {
