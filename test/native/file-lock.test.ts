@@ -15,7 +15,6 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { LineProcess } from "../../src/cli/line-process.js";
 import { lockFile } from "../../src/native/file-lock.js";
-import { expectRejection } from "../helpers/registry-harness.js";
 
 const fixture = fileURLToPath(new URL("../fixtures/lock-process.mjs", import.meta.url));
 let folder: string;
@@ -46,7 +45,7 @@ function descriptorsOf(file: string): number {
 test("a lock that another process holds is refused, and is free when that process was killed", async () => {
   await using holder = startHolder();
   expect(await holder.nextLine()).toBe("locked");
-  await expectRejection(lockFile(path), "FAILED_PRECONDITION", heldText());
+  await expect(lockFile(path)).rejects.toMatchObject({ code: "FAILED_PRECONDITION", message: heldText() });
   await holder.kill("SIGKILL");
   await (await lockFile(path)).release();
 });
@@ -62,7 +61,7 @@ test("a lock that this process holds is refused to another, and to this one, unt
   const lock = await lockFile(path);
   await using refused = startHolder();
   expect(await refused.nextLine()).toBe(`FAILED_PRECONDITION: ${heldText()}`);
-  await expectRejection(lockFile(path), "FAILED_PRECONDITION", heldText());
+  await expect(lockFile(path)).rejects.toMatchObject({ code: "FAILED_PRECONDITION", message: heldText() });
   expect(descriptorsOf(path)).toBe(1);
   await lock.release();
   await lock.release();
@@ -91,11 +90,13 @@ test("the file is made for its owner alone, and what is in one that was there st
 test("a symbolic link is refused, and so is a path in a folder that is not there", async () => {
   const link = join(folder, "link");
   symlinkSync(path, link);
-  await expectRejection(
-    lockFile(link),
-    "UNAVAILABLE",
-    `the lock ${link} cannot be opened: it is a symbolic link`,
-  );
+  await expect(lockFile(link)).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: `the lock ${link} cannot be opened: it is a symbolic link`,
+  });
   expect(readdirSync(folder)).toEqual(["link"]);
-  await expectRejection(lockFile(join(folder, "none", "x")), "UNAVAILABLE", /cannot be opened: ENOENT/);
+  await expect(lockFile(join(folder, "none", "x"))).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: expect.stringMatching(/cannot be opened: ENOENT/),
+  });
 });
