@@ -19,11 +19,7 @@ export async function openAccess(config: Config, log: Log): Promise<Access> {
   const tokens = config.tokenFile === null ? null : await TokenFile.open(config.tokenFile, log);
   const principals = tokens === null ? undefined : () => tokens.principals;
   const inFlight = config.maxRequestsInFlight === null ? undefined : new InFlight(config.maxRequestsInFlight);
-  const gate = (restrictions: Restrictions | undefined) =>
-    // Without anything to look at, calls pass no gate at all.
-    restrictions === undefined && principals === undefined && inFlight === undefined
-      ? undefined
-      : new Gate({ restrictions, principals, inFlight });
+  const gate = (restrictions: Restrictions | undefined) => new Gate({ restrictions, principals, inFlight });
   const { httpRestrictedApi: http, grpcRestrictedProtocol: grpc } = config;
   return {
     gates: {

@@ -5,21 +5,24 @@ import type { Command, CommandIo, CommandResult } from "./command.js";
 
 /** Makes a token for `--token-file`. */
 export const token: Command = {
-  help: () => `Usage: cudashm token NAME
+  help: () => `Usage: cudashm token NAME [--admin]
 
 Makes a random token for NAME. The line for the file of --token-file goes to standard output, the token itself,
 which is kept nowhere, to standard error:
 
   cudashm token alice >>tokens
+
+With --admin, whoever has the token may change the regions of others, and read and write their contents.
 `,
 
   async run(io: CommandIo): Promise<CommandResult> {
-    const [name, ...others] = io.args;
+    const [name, ...others] = io.args.filter((arg) => arg !== "--admin");
     if (name === undefined || others.length > 0) {
-      throw new UsageError([`expected one name, got ${io.args.length} arguments`]);
+      throw new UsageError([`expected one name, and --admin or nothing, got ${io.args.length} arguments`]);
     }
     const made = randomBytes(32).toString("base64url");
-    const line = `${name}: ${createHash("sha256").update(made).digest("hex")}`;
+    const mark = io.args.includes("--admin") ? " admin" : "";
+    const line = `${name}: ${createHash("sha256").update(made).digest("hex")}${mark}`;
     if (!(Principals.parse(line) instanceof Principals)) {
       throw new UsageError([
         `${JSON.stringify(name)} is no name: expected up to 64 letters, digits and . _ @ -, and not anonymous`,

@@ -1,8 +1,9 @@
 import type { ApiCategory } from "./api-category.js";
+import { anonymousCaller, type Caller } from "./caller.js";
 import type { InFlight } from "./in-flight.js";
 import type { Principals } from "./principals.js";
-import { anonymous } from "./region.js";
 import type { HeaderSource, Restrictions } from "./restrictions.js";
+import { type Sessions, sessionHeader } from "./sessions.js";
 
 export interface GateOptions {
   readonly restrictions?: Restrictions | undefined;
@@ -23,31 +24,52 @@ export class Gate {
     this.#inFlight = inFlight;
   }
 
+  /** Whether it matters that those who entered leave. */
+  get countsCalls(): boolean {
+    return this.#inFlight !== undefined;
+  }
+
   /** Throws Triton's refusal of a call whose category is restricted. */
   checkRestricted(category: ApiCategory, call: HeaderSource): void {
     this.#restrictions?.check(category, call);
   }
 
-  /** Who calls. Throws UNAUTHENTICATED if only those may who have a token, and this one has none. */
-  identify(call: HeaderSource): string {
-    return this.#principals === undefined ? anonymous : this.#principals().authenticate(call);
+  /**
+   * Who calls: by his token, where only those may who have one, and by the session that the call says it belongs
+   * to. Throws UNAUTHENTICATED, or PERMISSION_DENIED for the session of another.
+   */
+  identify(call: HeaderSource, sessions: Sessions): Caller {
+    const caller = this.#byToken(call);
+    const secret = call.header(sessionHeader);
+    if (secret === undefined) return caller;
+    const { id, owner } = sessions.identify(secret, caller.owner);
+    return { owner, isAdmin: caller.isAdmin, session: id };
   }
 
   /**
    * Lets a call in, to be followed by one `leave`, and tells who calls. Throws the refusal of a restricted API,
-   * UNAUTHENTICATED or RESOURCE_EXHAUSTED. Health is open to all: a supervisor has no token, and a busy service is
-   * not a dead one.
+   * what `identify` throws, or RESOURCE_EXHAUSTED. Health is open to all: a supervisor has no token, and a busy
+   * service is not a dead one.
    */
-  enter(category: ApiCategory, call: HeaderSource): string {
+  enter(category: ApiCategory, call: HeaderSource, sessions: Sessions): Caller {
     this.checkRestricted(category, call);
-    if (category === "health") return anonymous;
-    const owner = this.identify(call);
+    if (category === "health") return anonymousCaller;
+    const caller = this.identify(call, sessions);
     this.#inFlight?.enter();
-    return owner;
+    return caller;
   }
 
   /** The call was answered. */
   leave(category: ApiCategory): void {
     if (category !== "health") this.#inFlight?.leave();
   }
+
+  #byToken(call: HeaderSource): Caller {
+    if (this.#principals === undefined) return anonymousCaller;
+    const { name, isAdmin } = this.#principals().authenticate(call);
+    return { owner: name, isAdmin, session: null };
+  }
 }
+
+/** Lets everyone in. */
+export const openGate = new Gate({});

@@ -1,9 +1,11 @@
 import { Metadata, type ServerUnaryCall } from "@grpc/grpc-js";
 import type { ApiCategory } from "../core/api-category.js";
+import { anonymousCaller, type Caller } from "../core/caller.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import type { Gate } from "../core/gate.js";
-import { anonymous, type CallContext } from "../core/region.js";
+import type { CallContext } from "../core/region.js";
+import type { RegionRegistry } from "../core/registry.js";
 import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
 import type { HeaderSource } from "../core/restrictions.js";
 import { metadataHeader } from "./metadata-header.js";
@@ -17,12 +19,13 @@ export interface Entrance {
 
 /** A unary call as the core sees it. */
 export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
-  owner = anonymous;
   readonly protocol = "grpc";
   readonly requestId: string;
   readonly #call: ServerUnaryCall<Buffer, Buffer>;
   readonly #openCalls: OpenCalls;
-  readonly #entrance: Entrance | undefined;
+  readonly #entrance: Entrance;
+  readonly #registry: RegionRegistry;
+  #caller: Caller = anonymousCaller;
   #entered = false;
   #controller: AbortController | undefined;
 
@@ -30,19 +33,31 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     face: FaceContext,
     call: ServerUnaryCall<Buffer, Buffer>,
     openCalls: OpenCalls,
-    entrance?: Entrance,
+    entrance: Entrance,
   ) {
     this.#call = call;
     this.requestId = clientRequestId(this.header(requestIdHeader)) ?? face.nextRequestId();
     this.#openCalls = openCalls;
     this.#entrance = entrance;
+    this.#registry = face.registry;
   }
 
-  /** Passes the gate, if there is one; throws its refusal. */
+  get owner(): string {
+    return this.#caller.owner;
+  }
+
+  get isAdmin(): boolean {
+    return this.#caller.isAdmin;
+  }
+
+  get session(): string | null {
+    return this.#caller.session;
+  }
+
+  /** Passes the gate; throws its refusal. */
   enter(): void {
-    if (this.#entrance === undefined) return;
     const { gate, category } = this.#entrance;
-    this.owner = gate.enter(category, this);
+    this.#caller = gate.enter(category, this, this.#registry.sessions);
     this.#entered = true;
   }
 
@@ -70,7 +85,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
 
   /** The call was answered: nothing aborts it from now on. */
   finish(): void {
-    if (this.#entered) this.#entrance?.gate.leave(this.#entrance.category);
+    if (this.#entered) this.#entrance.gate.leave(this.#entrance.category);
     if (this.#controller === undefined) return;
     this.#controller = undefined;
     this.#openCalls.delete(this);

@@ -1,6 +1,7 @@
 import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
+import { openGate } from "../core/gate.js";
 import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
 import type { BeginTrace } from "../core/request-tracer.js";
 import { apiCategory } from "./api-category.js";
@@ -27,8 +28,7 @@ export function addUnaryMethod<Request>(
   face: FaceContext,
   openCalls: OpenCalls,
 ): void {
-  const gate = face.gates?.grpc;
-  const entrance = gate && { gate, category: apiCategory(method.path) };
+  const entrance = { gate: face.gates?.grpc ?? openGate, category: apiCategory(method.path) };
   const operation = face.observeOperation?.("grpc", operationName(method.path));
   const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(method.path) });
   const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {

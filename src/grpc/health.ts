@@ -59,10 +59,8 @@ export function addHealthService(
     { watch: rawDefinition(watch.path, { requestStream: false, responseStream: true }) },
     {
       watch: (stream: ServerWritableStream<Buffer, Buffer>) => {
-        const passes = mayBegin(stream, face.gates?.grpc, (gate, call) =>
-          gate.checkRestricted("health", call),
-        );
-        if (passes) startWatch(stream, servingStatus, openCalls, pollMs);
+        if (mayBegin(stream, (call) => face.gates?.grpc?.checkRestricted("health", call)))
+          startWatch(stream, servingStatus, openCalls, pollMs);
       },
     },
   );

@@ -8,6 +8,7 @@ import type {
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { FaceContext } from "../core/face-context.js";
+import { openGate } from "../core/gate.js";
 import { rawDefinition, undecodable } from "./call.js";
 import { statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
@@ -36,10 +37,11 @@ interface ReflectionMethod {
  * start, so the first client that asks pays for them.
  */
 export function addReflection(server: Server, face: FaceContext, openCalls: OpenCalls): void {
+  const gate = face.gates?.grpc ?? openGate;
   let loading: Promise<ReadonlyMap<string, ReflectionMethod>> | undefined;
   for (const path of paths) {
     const handler = (stream: ReflectionStream) => {
-      if (!mayBegin(stream, face.gates?.grpc, (gate, call) => gate.identify(call))) return;
+      if (!mayBegin(stream, (call) => gate.identify(call, face.registry.sessions))) return;
       loading ??= loadMethods();
       loading
         .then((methods) => serve(stream, methods.get(path), openCalls))

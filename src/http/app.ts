@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type Context, Hono } from "hono";
 import type { FaceContext } from "../core/face-context.js";
+import { openGate } from "../core/gate.js";
 import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
 import { answerError } from "./answers.js";
 import { apiCategory } from "./api-category.js";
@@ -38,7 +39,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
   // Every connection that waits for the registry listens to it.
   setMaxListeners(0, context.shutdown);
   const browsers = new BrowserGuard(options);
-  const gate = context.gates?.http;
+  const gate = context.gates?.http ?? openGate;
   const mounted = new WeakMap<Request, WebExchange>();
 
   function exchangeOf(request: Request, env: unknown): Exchange {
@@ -87,7 +88,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     openApiDocument: createOpenApi(context),
   };
   for (const [id, operation] of Object.entries(operations)) {
-    const behindGate = guarded(handlers[id as OperationId], apiCategory(operation), gate);
+    const behindGate = guarded(handlers[id as OperationId], apiCategory(operation), gate, context.registry);
     const handler = observed(browsers.guard(behindGate), context.observeOperation?.("http", id));
     const trace = context.traceOperation?.({ protocol: "http", route: operation.path });
     app.on(operation.method, routePath(operation), route(traced(handler, trace)));
@@ -97,7 +98,7 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     browsers.check(exchange);
     const [served, ...others] = operationsAt(app, exchange.path);
     if (served === undefined) return answerError(exchange, 404, "Not Found");
-    gate?.checkRestricted(apiCategory(served), exchange);
+    gate.checkRestricted(apiCategory(served), exchange);
     return answerError(exchange, 405, "Method Not Allowed", { allow: methodsOf([served, ...others]) });
   };
   const observeUnmatched = context.observeOperation?.("http", "unmatched");

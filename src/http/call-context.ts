@@ -4,8 +4,11 @@ import type { Exchange } from "./exchange.js";
 
 /** What the registry is told about a call over HTTP. */
 export function callContext(exchange: Exchange, { shutdown }: FaceContext): CallContext {
+  const { owner, isAdmin, session } = exchange.caller;
   return {
-    owner: exchange.owner,
+    owner,
+    isAdmin,
+    session,
     protocol: "http",
     requestId: exchange.requestId ?? "",
     signal: exchange.signal(shutdown),

@@ -1,3 +1,5 @@
+import type { Caller } from "../core/caller.js";
+
 /**
  * One request and its answer, whatever carries them: a socket of our own server, or the Request and Response
  * of an application this one is mounted in.
@@ -13,7 +15,7 @@ export interface Exchange {
   /** Whether it came by a way that a browser can take. */
   readonly isOpenToBrowsers: boolean;
   /** Who calls, once that is known. */
-  owner: string;
+  caller: Caller;
   /** What its answer has besides its own headers, whatever it turns out to be. */
   extraHeaders: AnswerHeaders | undefined;
   /** A header of the request by its name in lower case, `host` as the client sent it. */

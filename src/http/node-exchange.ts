@@ -1,6 +1,6 @@
 import { IncomingMessage, type ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { anonymous } from "../core/region.js";
+import { anonymousCaller, type Caller } from "../core/caller.js";
 import type { BodyDrain } from "./body-drain.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
@@ -22,7 +22,7 @@ export class NodeExchange implements Exchange {
   readonly path: string;
   readonly query: string;
   requestId: string | undefined = undefined;
-  owner = anonymous;
+  caller: Caller = anonymousCaller;
   extraHeaders: AnswerHeaders | undefined = undefined;
   readonly #incoming: RequestMessage;
   readonly #outgoing: ServerResponse;

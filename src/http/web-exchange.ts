@@ -1,4 +1,4 @@
-import { anonymous } from "../core/region.js";
+import { anonymousCaller, type Caller } from "../core/caller.js";
 import { bodyTooLarge } from "./errors.js";
 import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
@@ -13,7 +13,7 @@ export class WebExchange implements Exchange {
   readonly query: string;
   readonly isOpenToBrowsers = true;
   requestId: string | undefined = undefined;
-  owner = anonymous;
+  caller: Caller = anonymousCaller;
   extraHeaders: AnswerHeaders | undefined = undefined;
   readonly #request: Request;
 

@@ -100,6 +100,24 @@ export const accessCases: readonly AccessCase[] = [
     },
   },
   {
+    title: "a call in a session that there is not is refused, health excepted",
+    args: () => ["--log-verbose=1"],
+    async run({ as, allocate }) {
+      const { handle } = await allocate(4096n);
+      const face = as({ "cudashm-session": "s3cret-of-no-session" });
+      const expected = refused(
+        "UNAUTHENTICATED",
+        "the session is unknown or has ended; open a new one, or send no cudashm-session",
+      );
+      expect(await face.register({ name: "r", handle, byteSize: 64n })).toEqual(expected);
+      expect(await face.status()).toEqual(expected);
+      expect(await face.unregister()).toEqual(expected);
+      expect(await face.systemStatus()).toEqual(expected);
+      expect([await face.live(), await face.ready()]).toEqual([true, true]);
+      expect(await as().status()).toEqual(ok);
+    },
+  },
+  {
     title: "a limit of regions is told, and has room again after an unregister",
     args: () => ["--max-regions=1"],
     async run({ as, allocate }) {
