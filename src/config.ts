@@ -6,6 +6,7 @@ import { grpcOptions } from "./config/grpc-options.js";
 import { healthOptions } from "./config/health-options.js";
 import { type OptionRow, optionRows } from "./config/help.js";
 import { httpOptions } from "./config/http-options.js";
+import { lifecycleOptions, lifecycleProblems } from "./config/lifecycle-options.js";
 import { logOptions } from "./config/log-options.js";
 import { metricsOptions } from "./config/metrics-options.js";
 import type { OptionValues } from "./config/option.js";
@@ -23,6 +24,7 @@ export const serveOptions = {
   ...tlsOptions,
   ...metricsOptions,
   ...accessOptions,
+  ...lifecycleOptions,
   ...serviceDriverOptions,
   ...healthOptions,
   ...serviceOptions,
@@ -69,7 +71,7 @@ function crossCheck(config: Config): string[] {
           `--${one.name}-port and --${other.name}-port are both ${one.port}: give them different ports`,
       ),
   );
-  return [...clashes, ...placeProblems(config), ...accessProblems(config)];
+  return [...clashes, ...placeProblems(config), ...accessProblems(config), ...lifecycleProblems(config)];
 }
 
 /**

@@ -15,7 +15,7 @@ export const accessOptions = {
     kind: optional(text("PATH")),
     default: null,
     group: "Access",
-    help: "Answer only callers with a token of this file, health excepted. One `name: SHA-256 of the token in hex` a line; read again whenever it changes.",
+    help: "Answer only callers with a token of this file, health excepted. One `name: SHA-256 of the token in hex` a line, with ` admin` after it for an administrator's; read again whenever it changes.",
   },
   httpRestrictedApi: {
     flag: "http-restricted-api",
@@ -64,7 +64,7 @@ export const accessOptions = {
     kind: bytes,
     default: null,
     group: "Limits",
-    help: "Most bytes that the regions of one token's name may have together, by their byte_size; without --token-file all callers are one. No limit unless set.",
+    help: "Most bytes that the regions of one owner, a token's name or a session, may have together, by their byte_size; callers with neither are one owner. No limit unless set.",
   },
   maxRequestsInFlight: {
     flag: "max-requests-in-flight",
