@@ -1,0 +1,108 @@
+import { type FileSystem, type OpenFile, syncFolderOf, writeAll } from "./file-system.js";
+import type { Ledger } from "./ledger.js";
+import { encodeLine } from "./line.js";
+import { writeState } from "./write-state.js";
+
+/** What of the file may not be as it should: nothing, what comes after its length, or any of it. */
+type Doubt = "none" | "tail" | "file";
+
+/** The file and what is known of it. One call at a time. */
+export class LogFile {
+  readonly #files: FileSystem;
+  readonly #path: string;
+  #file: OpenFile | undefined;
+  #length = 0;
+  #lines = 0;
+  #doubt: Doubt = "file";
+
+  private constructor(files: FileSystem, path: string) {
+    this.#files = files;
+    this.#path = path;
+  }
+
+  /** Puts a file with what the ledger holds at `path`, in place of what is there. */
+  static async create(files: FileSystem, path: string, ledger: Ledger): Promise<LogFile> {
+    const log = new LogFile(files, path);
+    try {
+      await log.rewrite(ledger);
+    } catch (error) {
+      await log.#file?.close().catch(() => {});
+      throw error;
+    }
+    return log;
+  }
+
+  get lines(): number {
+    return this.#lines;
+  }
+
+  /**
+   * Adds a line for each payload and resolves once they are on the disk. If it rejects, the file is as it was, or,
+   * where that failed as well, is made so before the next append does anything. `ledger` is what it holds so far.
+   */
+  async append(payloads: readonly string[], ledger: Ledger): Promise<void> {
+    await this.#mend(ledger);
+    const start = this.#length;
+    const bytes = Buffer.from(payloads.map((payload) => encodeLine({ start, payload })).join(""));
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      await this.#mend(ledger).catch(() => {});
+      throw error;
+    }
+    this.#length += bytes.length;
+    this.#lines += payloads.length;
+  }
+
+  /**
+   * Puts a new file in place of this one, with what the ledger holds and no more. If it rejects, the next append
+   * tries again where it matters.
+   */
+  async rewrite(ledger: Ledger): Promise<void> {
+    const { file, length, lines } = await writeState(this.#files, `${this.#path}.new`, ledger);
+    // From here to the end a power failure can bring either file back, so neither can be added to.
+    this.#doubt = "file";
+    try {
+      await this.#files.rename(`${this.#path}.new`, this.#path);
+    } catch (error) {
+      await file.close().catch(() => {});
+      throw error;
+    }
+    await this.#file?.close().catch(() => {});
+    this.#file = file;
+    this.#length = length;
+    this.#lines = lines;
+    await syncFolderOf(this.#files, this.#path);
+    this.#doubt = "none";
+  }
+
+  /** Tries for the last time to take out what was rejected. */
+  async close(ledger: Ledger): Promise<void> {
+    await this.#mend(ledger).catch(() => {});
+    await this.#file?.close();
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const file = this.#file as OpenFile;
+    this.#doubt = "tail";
+    await writeAll(file, bytes, this.#length);
+    // After a sync that failed, what the kernel still holds says nothing about the disk, and a second sync succeeds.
+    this.#doubt = "file";
+    await file.datasync();
+    this.#doubt = "none";
+  }
+
+  async #mend(ledger: Ledger): Promise<void> {
+    // Not by a rewrite at once: on a full disk there is room for less, but not for more.
+    if (this.#doubt === "tail") await this.#cutTail().catch(() => {});
+    if (this.#doubt !== "none") await this.rewrite(ledger);
+  }
+
+  async #cutTail(): Promise<void> {
+    const file = this.#file as OpenFile;
+    await file.truncate(this.#length);
+    this.#doubt = "file";
+    await file.datasync();
+    this.#doubt = "none";
+  }
+}
