@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { token } from "../../src/cli/token.js";
 import { serveOptions } from "../../src/config.js";
 import { startService } from "../helpers/cudashm.js";
 
@@ -45,8 +46,9 @@ test("the document's token is made, served and used as it says", async () => {
   }
 });
 
-test("every flag that the document names is one of the service's", () => {
+test("every flag that the document names is one of the service's, or of the command that makes tokens", () => {
   const flags = new Set(Object.values(serveOptions).map(({ flag }) => `--${flag}`));
+  for (const flag of token.help().match(/--[a-z][a-z-]+/g) ?? []) flags.add(flag);
   const named = new Set(document.match(/--[a-z][a-z-]+/g));
   expect([...named].filter((flag) => !flags.has(flag))).toEqual([]);
   expect(named.size).toBeGreaterThan(12);
