@@ -1,6 +1,8 @@
+import { inspect } from "node:util";
 import { SpanKind, trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import { traceRequests } from "../../src/tracing/request-spans.js";
+import { keepSecret } from "../helpers/secrets.js";
 import { spans, tracer } from "./recorded-spans.js";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -104,4 +106,15 @@ test.each(["", "00-", "nonsense", `00-${"0".repeat(32)}-b7ad6b7169203331-01`])(
 test("a client that samples nothing is not sampled here", () => {
   beginHttp(request("GET", { traceparent: traceparent.replace(/01$/, "00") })).end(200);
   expect(spans()).toEqual([]);
+});
+
+test("what a call shows to be let in is in no span", () => {
+  const [secret, token] = ["s3cret-of-a-session", "s3cret-of-alice"];
+  for (const text of [secret, token]) keepSecret("a header's secret", Buffer.from(text));
+  const headers = { "cudashm-session": secret, authorization: `Bearer ${token}` };
+  beginHttp(request("GET", headers)).end(401);
+  beginGrpc(request(undefined, headers)).end(16);
+  const ended = spans();
+  expect(ended).toHaveLength(2);
+  expect(inspect(ended, { depth: 10 })).not.toContain("s3cret");
 });
