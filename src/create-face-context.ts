@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { CudaDriver } from "./core/driver.js";
 import type { FaceContext } from "./core/face-context.js";
 import type { RegionRegistry } from "./core/registry.js";
@@ -18,7 +19,13 @@ export interface FaceContextOptions extends Partial<Omit<FaceContext, "registry"
 export function createFaceContext({ driver, ...options }: FaceContextOptions): FaceContext {
   const shutdown = options.shutdown ?? new AbortController().signal;
   return {
-    info: { name: "cudashm", version: packageVersion(), extensions: ["cuda_shared_memory"] },
+    info: {
+      name: "cudashm",
+      version: packageVersion(),
+      extensions: ["cuda_shared_memory"],
+      instanceId: randomUUID(),
+      epoch: 1n,
+    },
     readiness() {
       if (shutdown.aborted) return "exiting";
       if (driver.health.state === "usable") return "ready";

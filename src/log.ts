@@ -62,6 +62,7 @@ export function logChange(log: Log, change: RegistryChange): void {
     byteSize: Number(region.byteSize),
     protocol: context.protocol,
     owner: context.owner,
+    reason: change.reason,
     requestId: context.requestId,
     durationMs: toMicroseconds(change.durationMs),
     revision: String(change.revision),
@@ -77,6 +78,8 @@ export function logChange(log: Log, change: RegistryChange): void {
 
 const changeText = {
   registered: "region registered",
+  adopted: "region of an earlier run taken up",
+  orphaned: "exporter of the region has exited",
   draining: "region unregistered, waits for its last pin",
   unregistered: "region unregistered",
 } as const satisfies Record<Exclude<RegistryChange["kind"], "close_failed">, string>;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { openAccess, registryLimits } from "./access.js";
 import type { Config } from "./config.js";
 import { exitingText, RegistryError } from "./core/errors.js";
@@ -84,7 +85,13 @@ export async function startService(
   const shutdown = new AbortController();
   const context: FaceContext = {
     registry,
-    info: { name: config.id, version: packageVersion(), extensions: ["cuda_shared_memory"] },
+    info: {
+      name: config.id,
+      version: packageVersion(),
+      extensions: ["cuda_shared_memory"],
+      instanceId: randomUUID(),
+      epoch: 1n,
+    },
     readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
     isLive: () => watch.isLive(),
     cudaDriver: () => watch.describe(),

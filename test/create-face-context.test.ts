@@ -13,13 +13,19 @@ test("left alone, a context allows registers and tells this package's name and v
   const { version } = JSON.parse(readFileSync("package.json", "utf8"));
   const context = createFaceContext(parts());
   expect(context.allowClientShm).toBe(true);
-  expect(context.info).toEqual({ name: "cudashm", version, extensions: ["cuda_shared_memory"] });
+  expect(context.info).toEqual({
+    name: "cudashm",
+    version,
+    extensions: ["cuda_shared_memory"],
+    instanceId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    epoch: 1n,
+  });
   expect(context.shutdown.aborted).toBe(false);
   expect(context.nextRequestId()).not.toBe(context.nextRequestId());
 });
 
 test("what is given takes the place of a default", () => {
-  const info = { name: "mine", version: "7", extensions: [] };
+  const info = { name: "mine", version: "7", extensions: [], instanceId: "i", epoch: 3n };
   const context = createFaceContext({ ...parts(), info, allowClientShm: false, readiness: () => "exiting" });
   expect(context).toMatchObject({ info, allowClientShm: false });
   expect(context.readiness()).toBe("exiting");

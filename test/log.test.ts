@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DriverError } from "../src/core/driver.js";
 import { RegistryError } from "../src/core/errors.js";
-import type { RegionStatus, RegistryChange } from "../src/core/region.js";
+import type { RegistryChange } from "../src/core/region.js";
 import { RegionRegistry } from "../src/core/registry.js";
 import {
   createLog,
@@ -13,6 +13,7 @@ import {
   logRequests,
 } from "../src/log.js";
 import { FakeDriver } from "./helpers/fake-driver.js";
+import { regionStatus } from "./helpers/region-status.js";
 import { context, request } from "./helpers/registry-harness.js";
 
 function capture(level: LogLevel = "info") {
@@ -21,21 +22,17 @@ function capture(level: LogLevel = "info") {
   return { log, lines };
 }
 
-const region: RegionStatus = {
+const region = regionStatus({
   name: "weights\n",
   deviceId: 1,
   byteSize: 2n ** 40n,
   allocationByteSize: 2n ** 41n,
-  state: "ready",
   generation: 7n,
-  owner: "anonymous",
-  protocol: "http",
-  registeredAt: 0,
-  pins: 0,
-};
+});
 
 const change = (kind: RegistryChange["kind"], cause?: unknown): RegistryChange => ({
   kind,
+  reason: "requested",
   region,
   revision: 12n,
   context: { owner: "anonymous", protocol: "grpc", requestId: "r-1" },
@@ -55,6 +52,7 @@ test("a change is one line with name, device, size, protocol, duration, outcome 
       deviceId: 1,
       byteSize: 2 ** 40,
       protocol: "grpc",
+      reason: "requested",
       owner: "anonymous",
       requestId: "r-1",
       durationMs: 1.235,

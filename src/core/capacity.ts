@@ -26,10 +26,13 @@ export class Capacity {
     this.#limits = limits;
   }
 
-  /** Counts a region that joins `regions` others. Throws RESOURCE_EXHAUSTED if it is one too many. */
-  take({ name, owner, byteSize }: Claim, regions: number): void {
+  /**
+   * Counts a region that joins `regions` others, one of which it may be about to replace. Throws
+   * RESOURCE_EXHAUSTED if it is one too many.
+   */
+  take({ name, owner, byteSize }: Claim, regions: number, replaced?: Claim): void {
     const { maxRegions, maxOwnerBytes } = this.#limits;
-    if (maxRegions !== undefined && regions >= maxRegions) {
+    if (maxRegions !== undefined && regions - (replaced ? 1 : 0) >= maxRegions) {
       throw overLimit(
         name,
         `there are as many regions as this service takes (${maxRegions}, --max-regions); unregister some first`,
@@ -37,10 +40,11 @@ export class Capacity {
     }
     if (maxOwnerBytes === undefined) return;
     const held = this.#ownerBytes.get(owner) ?? 0n;
-    if (held + byteSize > maxOwnerBytes) {
+    const staying = replaced?.owner === owner ? held - replaced.byteSize : held;
+    if (staying + byteSize > maxOwnerBytes) {
       throw overLimit(
         name,
-        `the regions of '${owner}' have ${held} bytes; with the ${byteSize} of this one they would exceed the ${maxOwnerBytes} that one client may register (--max-owner-bytes); unregister some first`,
+        `the regions of '${owner}' have ${staying} bytes; with the ${byteSize} of this one they would exceed the ${maxOwnerBytes} that one client may register (--max-owner-bytes); unregister some first`,
       );
     }
     this.#ownerBytes.set(owner, held + byteSize);

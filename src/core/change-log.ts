@@ -24,14 +24,16 @@ export interface PendingChange {
  */
 export class ChangeLog {
   readonly #observers: readonly RegistryObserver[];
-  #revision = 0n;
+  #revision: bigint;
   /** The last of the changes under way. */
   #tail: Promise<unknown> | undefined;
   #running = false;
   #onNext: (() => void)[] = [];
 
-  constructor(observers: readonly RegistryObserver[]) {
+  /** The first change gets the number after `revision`. */
+  constructor(observers: readonly RegistryObserver[], revision = 0n) {
     this.#observers = observers;
+    this.#revision = revision;
   }
 
   /** The number of the last change. */

@@ -32,6 +32,11 @@ export interface DeviceMapping extends AsyncDisposable {
   read(offset: bigint, into: Uint8Array): Promise<void>;
   /** Copies `from` into device memory at `offset`. Rejects with DriverError. */
   write(offset: bigint, from: Uint8Array): Promise<void>;
+  /**
+   * CRC-32C of `byteSize` bytes at `offset`. `seed` is that of the bytes before, so that a checksum can be made in
+   * parts; 0, that of no bytes, unless given. Refused as copies are. Rejects with DriverError.
+   */
+  checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number>;
   /** Ends the import. Rejects with DriverError, and may then be called again; once closed, it does nothing. */
   close(): Promise<void>;
 }
@@ -58,6 +63,11 @@ export interface CudaDriver {
   readonly health: DriverHealth;
   devices(): Promise<readonly CudaDevice[]>;
   open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping>;
+  /**
+   * Bytes free on the device, or null if this process has no context there: asking makes none, and keeps none that
+   * is about to go. Rejects as `open` does.
+   */
+  freeBytes?(deviceId: number): Promise<bigint | null>;
 }
 
 /** The driver refused a call. The message reads `<call>: <cudaError> (<cudaCode>): <hint>`. */

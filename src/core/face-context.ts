@@ -12,6 +12,10 @@ interface ServiceInfo {
   readonly name: string;
   readonly version: string;
   readonly extensions: readonly string[];
+  /** Another one for each start of the service. */
+  readonly instanceId: string;
+  /** Grows by one with each start on one state file; 1 without. */
+  readonly epoch: bigint;
 }
 
 /** A fault of ours, for the log; the client got a fixed text. */

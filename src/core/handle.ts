@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { inspect } from "node:util";
 import { RegistryError } from "./errors.js";
 
@@ -54,4 +54,9 @@ export class IpcMemHandle {
   [inspect.custom](): string {
     return this.toString();
   }
+}
+
+/** Whether both are of the same memory. Takes as long whatever they have in common. */
+export function isSameHandle(a: IpcMemHandle, b: IpcMemHandle): boolean {
+  return timingSafeEqual(a.exposeBytes(), b.exposeBytes());
 }

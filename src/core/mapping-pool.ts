@@ -32,6 +32,7 @@ export class MappingPool {
   readonly #driver: CudaDriver;
   readonly #entries = new Map<string, Entry>();
   readonly #maxDeviceBytes: bigint | undefined;
+  /** Bytes of what is admitted on each device. */
   readonly #deviceBytes = new Map<number, bigint>();
   #open = 0;
   #stickyFault: unknown;
@@ -71,6 +72,11 @@ export class MappingPool {
     }
   }
 
+  /** Bytes of the allocations mapped on a device, shared ones counted once. */
+  mappedBytes(deviceId: number): bigint {
+    return this.#deviceBytes.get(deviceId) ?? 0n;
+  }
+
   /**
    * Counts what is mapped among the bytes of its device, unless another user did. Where that would exceed the
    * most that may be mapped there, it tells that limit and counts nothing; null if all is well.
@@ -78,10 +84,10 @@ export class MappingPool {
   admit(shared: SharedMapping): bigint | null {
     const limit = this.#maxDeviceBytes;
     const entry = shared as Entry;
-    if (limit === undefined || entry.admitted) return null;
+    if (entry.admitted) return null;
     const { deviceId, byteSize } = entry.mapping;
-    const bytes = (this.#deviceBytes.get(deviceId) ?? 0n) + byteSize;
-    if (bytes > limit) return limit;
+    const bytes = this.mappedBytes(deviceId) + byteSize;
+    if (limit !== undefined && bytes > limit) return limit;
     this.#deviceBytes.set(deviceId, bytes);
     entry.admitted = true;
     return null;
@@ -144,7 +150,7 @@ export class MappingPool {
   }
 
   #discount({ deviceId, byteSize }: DeviceMapping): void {
-    this.#deviceBytes.set(deviceId, (this.#deviceBytes.get(deviceId) ?? 0n) - byteSize);
+    this.#deviceBytes.set(deviceId, this.mappedBytes(deviceId) - byteSize);
   }
 
   #noteFault(error: unknown): void {

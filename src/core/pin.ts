@@ -1,6 +1,6 @@
 import type { DeviceMapping } from "./driver.js";
 import { RegistryError } from "./errors.js";
-import { copyFailed } from "./refusals.js";
+import { copyFailed, pinRevoked } from "./refusals.js";
 import type { RegionPin, RegionStatus, RegionWindow } from "./region.js";
 
 /** Throws OUT_OF_RANGE unless `window` lies within `byteSize` bytes. */
@@ -18,16 +18,17 @@ export class Pin implements RegionPin {
   readonly byteSize: bigint;
   readonly #mapping: DeviceMapping;
   readonly #offset: bigint;
-  readonly #letGo: () => void;
+  readonly #letGo: (pin: Pin) => void;
   #released = false;
+  #revoked = false;
   #copies = 0;
 
   /** Calls `letGo` once: after the release, when the last copy has ended. */
-  constructor(region: RegionStatus, mapping: DeviceMapping, window: RegionWindow, letGo: () => void) {
+  constructor(region: RegionStatus, mapping: DeviceMapping, window: RegionWindow, letGo: (pin: Pin) => void) {
     this.region = region;
     this.byteSize = window.byteSize;
     this.#mapping = mapping;
-    this.#offset = window.offset;
+    this.#offset = region.offset + window.offset;
     this.#letGo = letGo;
   }
 
@@ -39,30 +40,48 @@ export class Pin implements RegionPin {
     return this.#copy(offset, from, (start) => this.#mapping.write(start, from));
   }
 
+  async checksum(offset: bigint, byteSize: bigint): Promise<number> {
+    let sum = 0;
+    await this.#use(offset, byteSize, async (start) => {
+      sum = await this.#mapping.checksum(start, byteSize);
+    });
+    return sum;
+  }
+
   release(): void {
     if (this.#released) return;
     this.#released = true;
-    if (this.#copies === 0) this.#letGo();
+    if (this.#copies === 0) this.#letGo(this);
+  }
+
+  /** Releases it for whoever holds it, who is told so by the next use. */
+  revoke(): void {
+    this.#revoked = true;
+    this.release();
   }
 
   [Symbol.dispose](): void {
     this.release();
   }
 
-  async #copy(offset: bigint, bytes: Uint8Array, copy: (start: bigint) => Promise<void>): Promise<void> {
+  #copy(offset: bigint, bytes: Uint8Array, copy: (start: bigint) => Promise<void>): Promise<void> {
+    return this.#use(offset, BigInt(bytes.byteLength), copy);
+  }
+
+  async #use(offset: bigint, byteSize: bigint, use: (start: bigint) => Promise<void>): Promise<void> {
+    if (this.#revoked) throw pinRevoked(this.region.name);
     if (this.#released) {
       throw new RegistryError("FAILED_PRECONDITION", "the pin was released; pin the region again");
     }
-    const length = BigInt(bytes.byteLength);
-    assertWithin({ offset, byteSize: length }, this.byteSize, "the pinned window");
+    assertWithin({ offset, byteSize }, this.byteSize, "the pinned window");
     this.#copies++;
     try {
-      await copy(this.#offset + offset);
+      await use(this.#offset + offset);
     } catch (error) {
       throw copyFailed(this.region.name, error);
     } finally {
       this.#copies--;
-      if (this.#released && this.#copies === 0) this.#letGo();
+      if (this.#released && this.#copies === 0) this.#letGo(this);
     }
   }
 }

@@ -20,11 +20,27 @@ export function invalidArguments(name: string, problem: string, driver?: DriverR
   });
 }
 
-/** Refuses a register because of its `device_id`, naming the devices there are. For {@link openFailed}. */
-export function unknownDevice(deviceId: bigint, devices: readonly CudaDevice[]): RegistryError {
-  const known = devices.map((device) => `${device.ordinal} (${device.name})`).join(", ") || "none";
-  const text = `device_id ${deviceId} is no device of this service; its devices: ${known}`;
-  return new RegistryError("INVALID_ARGUMENT", text);
+/** Refuses a register because of its device, naming those there are. For {@link openFailed}. */
+export function unknownDevice(
+  device: bigint | string | undefined,
+  devices: readonly CudaDevice[],
+): RegistryError {
+  const isUuid = typeof device === "string";
+  const known =
+    devices.map(({ ordinal, name, uuid }) => `${ordinal} (${isUuid ? uuid : name})`).join(", ") || "none";
+  const what = isUuid ? "device_uuid" : "device_id";
+  return new RegistryError(
+    "INVALID_ARGUMENT",
+    `${what} ${device} is no device of this service; its devices: ${known}`,
+  );
+}
+
+/** Refuses a register that names two different devices. For {@link openFailed}. */
+export function devicesDisagree(deviceId: bigint, { ordinal, uuid }: CudaDevice): RegistryError {
+  return new RegistryError(
+    "INVALID_ARGUMENT",
+    `device_uuid ${uuid} is device ${ordinal}, not device_id ${deviceId}; give one of them`,
+  );
 }
 
 /** What listing the devices rejected with, for {@link openFailed}: it is never the client's fault. */
@@ -100,6 +116,93 @@ export function unusable(name: string): RegistryError {
     "FAILED_PRECONDITION",
     `shared memory region ${quoteRegionName(name)} was unregistered and could not be closed; unregister it again`,
   );
+}
+
+/** The region was taken from whoever used it. */
+export function pinRevoked(name: string): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    `shared memory region ${quoteRegionName(name)} was unregistered by force`,
+  );
+}
+
+/** A region that is on its way out takes no new users. */
+export function leaving(name: string): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    `shared memory region ${quoteRegionName(name)} is being unregistered`,
+  );
+}
+
+/** The region is another's. */
+export function notOwner(name: string): RegistryError {
+  return new RegistryError(
+    "PERMISSION_DENIED",
+    `shared memory region ${quoteRegionName(name)} belongs to another client; call as its owner or with an admin's token`,
+  );
+}
+
+export function unregisterAllOff(): RegistryError {
+  return new RegistryError(
+    "PERMISSION_DENIED",
+    "this service unregisters regions by name only (--unregister-all none)",
+  );
+}
+
+/** The region is not the one that the call is about. */
+export function otherGeneration(name: string, expected: bigint, found: bigint): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    `shared memory region ${quoteRegionName(name)} has generation ${found}, not ${expected}: it was registered anew`,
+  );
+}
+
+/** A replacement found the region in a state in which it cannot be replaced; `why` says which. */
+export function notReplaceable(name: string, why: string): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    registerFailed(name, `the region of that name cannot be replaced: ${why}`),
+  );
+}
+
+export function noLease(name: string): RegistryError {
+  return new RegistryError(
+    "FAILED_PRECONDITION",
+    `shared memory region ${quoteRegionName(name)} has no lease; say how long it shall be`,
+  );
+}
+
+/** The session ended before the register was done. */
+export function sessionEnded(name: string): RegistryError {
+  return new RegistryError("UNAUTHENTICATED", registerFailed(name, "its session has ended"));
+}
+
+export function exportersUnwatched(): RegistryError {
+  return new RegistryError("UNIMPLEMENTED", "this service cannot watch exporters; register without one");
+}
+
+/** Nobody unregistered the region, or let go of it, in the time given. */
+export function stillInUse(name: string, pins: number): RegistryError {
+  return new RegistryError(
+    "DEADLINE_EXCEEDED",
+    `shared memory region ${quoteRegionName(name)} is unregistered and still used by ${pins}; its mapping is closed when they let go`,
+  );
+}
+
+export function waitedInVain(name: string): RegistryError {
+  return new RegistryError(
+    "DEADLINE_EXCEEDED",
+    `shared memory region ${quoteRegionName(name)} did not become ready in the time given`,
+  );
+}
+
+/** What must survive a restart could not be written down, so nothing was done. */
+export function notJournaled(name: string, cause: unknown): RegistryError {
+  const text = cause instanceof RegistryError ? cause.message : internalErrorText;
+  const code = cause instanceof RegistryError ? cause.code : "INTERNAL";
+  return new RegistryError(code, `shared memory region ${quoteRegionName(name)} stays as it was: ${text}`, {
+    cause,
+  });
 }
 
 export function exiting(): RegistryError {

@@ -1,66 +1,118 @@
-import type { CudaDriver } from "./driver.js";
+import type { Clock } from "./clock.js";
+import type { CudaDevice, CudaDriver } from "./driver.js";
 import type { RegistryError } from "./errors.js";
 import type { MappingPool, SharedMapping } from "./mapping-pool.js";
 import * as refusals from "./refusals.js";
 import type { RegionStatus, RegisterRequest } from "./region.js";
+import type { RegionRecords } from "./region-records.js";
 import type { RegionTable } from "./region-table.js";
+import type { RegionWatch } from "./region-watch.js";
 import type { Origin, Registration } from "./registration.js";
+
+export interface RegionLifecycleParts {
+  readonly driver: CudaDriver;
+  readonly clock: Clock;
+  readonly pool: MappingPool;
+  readonly table: RegionTable;
+  readonly records: RegionRecords;
+  readonly watch: RegionWatch;
+}
+
+/** How a register differs from the plain one. */
+export interface OpenOptions {
+  /** Whose place it takes. */
+  readonly replaced?: Registration | undefined;
+  /** Whether it is of an earlier process, and so written down already. */
+  readonly isAdopted?: boolean | undefined;
+  /** What to wait for before the driver is asked; the name is taken meanwhile. */
+  readonly begin?: Promise<void> | undefined;
+}
 
 /** What a region goes through: from a reserved name to a mapping that is shown, and back. */
 export class RegionLifecycle {
   readonly #driver: CudaDriver;
+  readonly #clock: Clock;
   readonly #pool: MappingPool;
   readonly #table: RegionTable;
+  readonly #records: RegionRecords;
+  readonly #watch: RegionWatch;
 
-  constructor(driver: CudaDriver, pool: MappingPool, table: RegionTable) {
-    this.#driver = driver;
-    this.#pool = pool;
-    this.#table = table;
+  constructor(parts: RegionLifecycleParts) {
+    this.#driver = parts.driver;
+    this.#clock = parts.clock;
+    this.#pool = parts.pool;
+    this.#table = parts.table;
+    this.#records = parts.records;
+    this.#watch = parts.watch;
   }
 
   /** Carries out the register that reserved the name, or undoes it, also where it was abandoned meanwhile. */
-  async open(registration: Registration, request: RegisterRequest, origin: Origin): Promise<RegionStatus> {
+  async open(
+    registration: Registration,
+    request: RegisterRequest,
+    origin: Origin,
+    { replaced, isAdopted = false, begin }: OpenOptions = {},
+  ): Promise<RegionStatus> {
     const { name } = registration;
     let mapping: SharedMapping;
     try {
-      registration.deviceId = await this.#ordinalOf(request.deviceId);
+      if (begin !== undefined) await begin;
+      if (registration.abandoned) throw registration.abandoned;
+      const device = await this.#deviceOf(request);
+      registration.deviceId = device.ordinal;
+      registration.deviceUuid = device.uuid;
+      if (registration.exporter !== null) await this.#watch.begin(registration);
       if (registration.abandoned) throw registration.abandoned;
       mapping = await this.#pool.acquire(registration.deviceId, request.handle);
     } catch (error) {
-      this.#table.free(registration);
+      this.#free(registration);
       throw refusals.openFailed(name, error);
     }
     registration.mapping = mapping;
-    const allocated = mapping.mapping.byteSize;
-    if (registration.byteSize > allocated) {
-      const problem = `byte_size ${registration.byteSize} exceeds the ${allocated} bytes of the allocation`;
-      return this.#undo(registration, refusals.invalidArguments(name, problem), origin);
+    const misfit = this.#misfit(registration, mapping) ?? (replaced && whyNotReplaceable(replaced));
+    if (misfit) return this.#undo(registration, misfit, origin);
+    if (request.isDryRun === true) return this.#endDryRun(registration, origin);
+    try {
+      // From here until its close nobody may begin to use what goes.
+      if (replaced !== undefined) replaced.refusesPins = true;
+      if (!isAdopted && !this.#records.isOff) {
+        await this.#records.enter(registration, this.#clock.now(), replaced);
+      }
+      if (replaced !== undefined && registration.beginCommit()) {
+        await this.#handOver(replaced, registration, origin);
+      }
+    } catch (error) {
+      if (replaced !== undefined) replaced.refusesPins = false;
+      return this.#undo(registration, error as RegistryError, origin);
     }
-    const limit = this.#pool.admit(mapping);
-    if (limit !== null) {
-      return this.#undo(
-        registration,
-        refusals.deviceFull(name, registration.deviceId, allocated, limit),
-        origin,
-      );
-    }
-    const { change, refusal } = await this.#table.commit(registration, "registered", origin);
+    const { change, refusal } = await this.#table.commit(
+      registration,
+      isAdopted ? "adopted" : "registered",
+      origin,
+    );
     if (change === null)
       return this.#undo(registration, registration.abandoned ?? refusals.exiting(), origin);
     if (refusal !== null)
       return this.#undo(registration, refusals.registerFault(name, refusal.error), origin, true);
-    return change.region;
+    if (isAdopted) registration.isJournaled = true;
+    this.#watch.becameReady(registration);
+    return registration.leaseMs === null ? change.region : registration.status;
   }
 
   /** Ends a registration, whatever state it is in. See the registry's `unregister`. */
   async unregister(registration: Registration, origin: Origin): Promise<void> {
-    if (registration.state === "registering") await registration.settled;
+    if (registration.state === "registering") {
+      // What waits for a driver might wait for ever.
+      if (origin.reason !== "stopping" && registration.reason === "adopted") {
+        registration.isUnwanted = true;
+        registration.abandon(refusals.leaving(registration.name));
+      }
+      await registration.settled;
+    }
+    if (registration.replacing !== undefined) await registration.replacing;
     if (registration.leaving !== undefined) return registration.leaving;
     if (registration.state === "gone" || registration.state === "draining") return;
-    await this.#leave(
-      registration,
-      registration.pins > 0 ? this.#drain(registration, origin) : this.#close(registration, origin),
-    );
+    await this.#leave(registration, this.#end(registration, origin));
   }
 
   /** Closes a region that waits for its last pin, if there is none. */
@@ -79,6 +131,13 @@ export class RegionLifecycle {
     };
     leaving.then(ended, ended);
     return leaving;
+  }
+
+  /** A stop is no end to what an earlier process's successor is to take up again, so it is not written down. */
+  async #end(registration: Registration, origin: Origin): Promise<void> {
+    if (registration.isJournaled && origin.reason !== "stopping") await this.#records.leave(registration);
+    this.#watch.end(registration);
+    await (registration.pins > 0 ? this.#drain(registration, origin) : this.#close(registration, origin));
   }
 
   async #drain(registration: Registration, origin: Origin): Promise<void> {
@@ -105,6 +164,13 @@ export class RegionLifecycle {
     }
   }
 
+  /** Closes the region whose place `successor` takes, and gives it the name. */
+  async #handOver(replaced: Registration, successor: Registration, origin: Origin): Promise<void> {
+    this.#watch.end(replaced);
+    replaced.successor = successor;
+    await this.#close(replaced, { ...origin, reason: "replaced" });
+  }
+
   /** `told`: observers took it for registered, so they have to hear that it is not. */
   async #undo(
     registration: Registration,
@@ -112,22 +178,63 @@ export class RegionLifecycle {
     origin: Origin,
     told = false,
   ): Promise<never> {
+    this.#watch.end(registration);
+    if (registration.isJournaled) await this.#records.leaveEventually(registration);
     try {
       await this.#release(registration, origin);
     } catch (failure) {
       throw refusals.undoFailed(registration.name, reason, failure as RegistryError);
     }
     if (told) await this.#table.commit(registration, "unregistered", origin, reason);
-    else this.#table.free(registration);
+    else this.#free(registration);
     throw reason;
   }
 
-  async #ordinalOf(deviceId: bigint): Promise<number> {
+  async #endDryRun(registration: Registration, origin: Origin): Promise<RegionStatus> {
+    const { status } = registration;
+    this.#watch.end(registration);
+    await this.#release(registration, origin);
+    this.#free(registration);
+    return status;
+  }
+
+  #free(registration: Registration): void {
+    this.#watch.end(registration);
+    this.#table.free(registration);
+  }
+
+  /** Why the region cannot be on that allocation; null if it can. */
+  #misfit({ name, deviceId, offset, byteSize }: Registration, shared: SharedMapping): RegistryError | null {
+    const allocated = shared.mapping.byteSize;
+    if (offset + byteSize > allocated) {
+      const what = offset === 0n ? `byte_size ${byteSize}` : `offset ${offset} and byte_size ${byteSize}`;
+      const verb = offset === 0n ? "exceeds" : "together exceed";
+      return refusals.invalidArguments(name, `${what} ${verb} the ${allocated} bytes of the allocation`);
+    }
+    const limit = this.#pool.admit(shared);
+    return limit === null ? null : refusals.deviceFull(name, deviceId, allocated, limit);
+  }
+
+  async #deviceOf({ deviceId, deviceUuid }: RegisterRequest): Promise<CudaDevice> {
     const devices = await this.#driver.devices().catch((error: unknown) => {
       throw refusals.devicesFailed(error);
     });
-    const device = devices.find(({ ordinal }) => BigInt(ordinal) === deviceId);
-    if (device === undefined) throw refusals.unknownDevice(deviceId, devices);
-    return device.ordinal;
+    const device =
+      deviceUuid === undefined
+        ? devices.find(({ ordinal }) => BigInt(ordinal) === deviceId)
+        : devices.find(({ uuid }) => uuid === deviceUuid);
+    if (device === undefined) throw refusals.unknownDevice(deviceUuid ?? deviceId, devices);
+    if (deviceId !== undefined && BigInt(device.ordinal) !== deviceId) {
+      throw refusals.devicesDisagree(deviceId, device);
+    }
+    return device;
   }
+}
+
+/** Why another region cannot take this one's place; null if it can. */
+function whyNotReplaceable({ name, state, pins, leaving }: Registration): RegistryError | null {
+  if (state !== "ready" && state !== "orphaned") return refusals.notReplaceable(name, `it is ${state}`);
+  if (leaving !== undefined) return refusals.notReplaceable(name, "it is being unregistered");
+  if (pins > 0) return refusals.notReplaceable(name, `it is used by ${pins}; wait until they let go`);
+  return null;
 }

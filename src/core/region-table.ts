@@ -1,11 +1,15 @@
 import { Capacity, type RegistryLimits } from "./capacity.js";
 import { ChangeLog, type Outcome } from "./change-log.js";
+import type { Clock } from "./clock.js";
+import type { Pin } from "./pin.js";
 import type { RegionState, RegionStatus, RegistryChange, RegistryObserver } from "./region.js";
 import { RegionList } from "./region-list.js";
 import type { Origin, Registration } from "./registration.js";
 
 const stateAfter = {
   registered: "ready",
+  adopted: "ready",
+  orphaned: "orphaned",
   draining: "draining",
   unregistered: "gone",
   close_failed: "close_failed",
@@ -14,24 +18,32 @@ const stateAfter = {
 export interface RegionTableOptions {
   readonly observers: readonly RegistryObserver[];
   readonly limits: RegistryLimits;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: Clock;
+  /** The number of the last change before this registry's first. */
+  readonly revision: bigint;
+  /** Told of each change as soon as it is visible. */
+  readonly onVisible: (change: RegistryChange) => void;
   readonly onObserverError: (error: unknown, change: RegistryChange) => void;
 }
 
 /** Who has which name, and what is shown of it: it changes by {@link commit} alone. */
 export class RegionTable {
   readonly #byName = new Map<string, Registration>();
+  /** Those that are to take a name over from another. */
+  readonly #successors = new Set<Registration>();
+  readonly #bySession = new Map<string, Set<Registration>>();
   readonly #list = new RegionList();
   readonly #changes: ChangeLog;
   readonly #capacity: Capacity;
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  readonly #onVisible: RegionTableOptions["onVisible"];
   readonly #onObserverError: RegionTableOptions["onObserverError"];
 
   constructor(options: RegionTableOptions) {
-    this.#changes = new ChangeLog(options.observers);
+    this.#changes = new ChangeLog(options.observers, options.revision);
     this.#capacity = new Capacity(options.limits);
-    this.#now = options.now;
+    this.#clock = options.clock;
+    this.#onVisible = options.onVisible;
     this.#onObserverError = options.onObserverError;
   }
 
@@ -49,78 +61,123 @@ export class RegionTable {
     return this.#byName.get(name);
   }
 
-  /** Everyone who has a name at this moment. */
+  /** Everyone who has a name at this moment, or is about to take one over. */
   all(): Registration[] {
-    return [...this.#byName.values()];
+    return [...this.#byName.values(), ...this.#successors];
+  }
+
+  /** Everyone of a session. */
+  ofSession(id: string): Registration[] {
+    return [...(this.#bySession.get(id) ?? [])];
   }
 
   statuses(): readonly RegionStatus[] {
     return this.#list.statuses();
   }
 
-  /** Takes the name; nobody sees it yet. Throws RESOURCE_EXHAUSTED if that is one region too many. */
-  reserve(registration: Registration): void {
-    this.#capacity.take(registration, this.#byName.size);
-    this.#byName.set(registration.name, registration);
+  /**
+   * Takes the name, or, from `replaced`, the right to it; nobody sees it yet. Throws RESOURCE_EXHAUSTED if that is
+   * one region too many.
+   */
+  reserve(registration: Registration, replaced?: Registration): void {
+    this.#capacity.take(registration, this.#byName.size, replaced);
+    if (replaced === undefined) this.#byName.set(registration.name, registration);
+    else this.#successors.add(registration);
+    if (registration.session !== null) this.#joinSession(registration.session, registration);
   }
 
   /** Frees a name of which no observer was told. */
   free(registration: Registration): void {
-    registration.enter("gone");
+    registration.enter("gone", registration.reason);
     this.#remove(registration);
   }
 
-  /** Counts a pin that came (1) or went (-1). */
-  countPin(registration: Registration, by: 1 | -1): void {
-    registration.pins += by;
+  addPin(registration: Registration, pin: Pin): void {
+    registration.addPin(pin, this.#clock.now());
+    this.show(registration);
+  }
+
+  removePin(registration: Registration, pin: Pin): void {
+    registration.removePin(pin, this.#clock.now());
+    this.show(registration);
+  }
+
+  /** Shows what of a visible region changes without a revision. */
+  show(registration: Registration): void {
     this.#list.replace(registration.status);
   }
 
   /**
-   * Tells the observers, then shows the change. Only `registered` can be refused by an observer, or be called
-   * off because the register was abandoned before its turn came.
+   * Tells the observers, then shows the change. Only what makes a region can be refused by an observer, or be
+   * called off because the register was abandoned before its turn came.
    */
   commit(
     registration: Registration,
     kind: RegistryChange["kind"],
-    { context, startedAt }: Origin,
+    { context, startedAt, reason }: Origin,
     cause?: unknown,
   ): Outcome | Promise<Outcome> {
-    const revocable = kind === "registered";
+    const revocable = kind === "registered" || kind === "adopted";
     const state = stateAfter[kind];
     const outcome = this.#changes.commit({
       revocable,
       describe: (revision) => {
         if (revocable && !registration.beginCommit()) return null;
-        registration.registeredAt ??= this.#now();
+        // It may have been unregistered while other changes had their turns.
+        if (kind === "orphaned" && registration.state !== "ready") return null;
+        registration.registeredAt ??= this.#clock.now();
         return {
           kind,
-          region: state === "gone" ? registration.status : registration.statusAs(state),
+          reason,
+          region: registration.statusAs(state === "gone" ? registration.lastState : state, reason),
           revision,
           context,
           durationMs: performance.now() - startedAt,
           ...(cause !== undefined && { cause }),
         };
       },
-      apply: (change) => this.#apply(registration, state, change.region),
+      apply: (change) => this.#apply(registration, state, change),
     });
     if (revocable) return outcome;
     return outcome instanceof Promise ? outcome.then((done) => this.#report(done)) : this.#report(outcome);
   }
 
-  #apply(registration: Registration, state: RegionState | "gone", status: RegionStatus): void {
+  #apply(registration: Registration, state: RegionState | "gone", change: RegistryChange): void {
     const wasVisible = registration.state !== "registering";
-    registration.enter(state, status);
+    registration.enter(state, change.reason, change.region);
     if (state === "gone") this.#remove(registration);
     if (state !== "gone") {
       if (wasVisible) this.#list.replace(registration.status);
       else this.#list.add(registration.status);
     } else if (wasVisible) this.#list.remove(registration.name);
+    // What was never shown need not be told as gone.
+    if (wasVisible || state !== "gone") this.#onVisible(change);
   }
 
   #remove(registration: Registration): void {
-    this.#byName.delete(registration.name);
+    const { name, session, successor } = registration;
+    if (this.#byName.get(name) === registration) {
+      if (successor === undefined) this.#byName.delete(name);
+      else {
+        this.#successors.delete(successor);
+        this.#byName.set(name, successor);
+      }
+    }
+    this.#successors.delete(registration);
     this.#capacity.giveBack(registration);
+    if (session !== null) this.#leaveSession(session, registration);
+  }
+
+  #joinSession(id: string, registration: Registration): void {
+    const members = this.#bySession.get(id);
+    if (members === undefined) this.#bySession.set(id, new Set([registration]));
+    else members.add(registration);
+  }
+
+  #leaveSession(id: string, registration: Registration): void {
+    const members = this.#bySession.get(id);
+    members?.delete(registration);
+    if (members?.size === 0) this.#bySession.delete(id);
   }
 
   #report(outcome: Outcome): Outcome {

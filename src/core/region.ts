@@ -1,3 +1,4 @@
+import type { Exporter } from "./exporter.js";
 import type { IpcMemHandle } from "./handle.js";
 
 /** Which door a call came through. */
@@ -13,41 +14,93 @@ export interface CallContext {
   readonly protocol: Protocol;
   /** Names the call in the log and in the answer. */
   readonly requestId: string;
+  /** Whether it may do as it likes with regions of others. */
+  readonly isAdmin?: boolean;
+  /** The id of the session that the call belongs to. */
+  readonly session?: string | null;
   /** Aborted when the client is gone, its deadline passed, or the service stops. */
   readonly signal?: AbortSignal;
 }
 
+/** What a client wrote on a region, for itself and others to find it by. */
+export type Labels = ReadonlyMap<string, string>;
+
 export interface RegisterRequest {
   readonly name: string;
   readonly handle: IpcMemHandle;
-  /** As the client sent it; the registry checks it against the devices there are. */
-  readonly deviceId: bigint;
-  /** Size of the region in bytes, from the start of the allocation. */
+  /** As the client sent it; the registry checks it against the devices there are. Or a `deviceUuid`, or both. */
+  readonly deviceId?: bigint | undefined;
+  readonly deviceUuid?: string | undefined;
+  /** Size of the region in bytes. */
   readonly byteSize: bigint;
+  /** Where the region begins, in bytes from the start of the allocation; 0 unless given. */
+  readonly offset?: bigint | undefined;
+  /** Milliseconds after which the region is unregistered unless it is renewed; for ever unless given. */
+  readonly leaseMs?: number | undefined;
+  /** The process whose end ends the region. */
+  readonly exporter?: Exporter | undefined;
+  readonly labels?: Labels | undefined;
+  /** Whether the owner may register the same again, which then changes nothing. */
+  readonly isIdempotent?: boolean | undefined;
+  /** Generation of the region whose place this one takes. */
+  readonly replaces?: bigint | undefined;
+  /** Whether to open and close and tell how it went, and register nothing. */
+  readonly isDryRun?: boolean | undefined;
 }
 
 /**
- * `registering` is never visible on Triton's surface. `draining`: unregistered, waits for its last pin.
- * `close_failed`: the driver refused the close; the name stays taken and the next unregister tries again.
+ * `registering` is never visible on Triton's surface. `orphaned`: its exporter has exited. `draining`:
+ * unregistered, waits for its last pin. `close_failed`: the driver refused the close; the name stays taken and the
+ * next unregister tries again.
  */
-export type RegionState = "registering" | "ready" | "draining" | "close_failed";
+export type RegionState = "registering" | "ready" | "orphaned" | "draining" | "close_failed";
+
+/** Why a region changed. */
+export type ChangeReason =
+  | "requested"
+  | "lease_expired"
+  | "session_ended"
+  | "exporter_exited"
+  | "replaced"
+  | "forced"
+  | "adopted"
+  | "stopping";
 
 /** What can be told about a region. A snapshot: it does not change. */
 export interface RegionStatus {
   readonly name: string;
   readonly deviceId: number;
+  readonly deviceUuid: string;
   /** Bytes, as registered. */
   readonly byteSize: bigint;
+  /** Bytes from the start of the allocation to the start of the region. */
+  readonly offset: bigint;
   /** Bytes of the whole allocation, as the driver reports. */
   readonly allocationByteSize: bigint;
   readonly state: RegionState;
+  /** Why it is in that state. */
+  readonly reason: ChangeReason;
   /** Number of this registration: never used twice by one registry, so a name's next life has another. */
   readonly generation: bigint;
   readonly owner: string;
+  /** The id of the session that it lives as long as. */
+  readonly session: string | null;
   readonly protocol: Protocol;
   /** Milliseconds since the epoch. */
   readonly registeredAt: number;
+  /** When it was last pinned or let go of, in milliseconds since the epoch; null if never. */
+  readonly lastUsedAt: number | null;
+  /** Milliseconds; null if it has no lease. */
+  readonly leaseMs: number | null;
+  /** Milliseconds since the epoch. */
+  readonly leaseExpiresAt: number | null;
   readonly pins: number;
+  readonly labels: Labels;
+  readonly exporter: Exporter | null;
+  /** False if it was adopted from an earlier process without proof that its exporter still lives. */
+  readonly isVerified: boolean;
+  /** Prints as a fingerprint. */
+  readonly handle: IpcMemHandle;
 }
 
 /** Part of a region, in bytes from its start. */
@@ -65,13 +118,16 @@ export interface RegionPin extends Disposable {
   read(offset: bigint, into: Uint8Array): Promise<void>;
   /** Writes `from` at `offset` of the window. Throws OUT_OF_RANGE beyond it. */
   write(offset: bigint, from: Uint8Array): Promise<void>;
+  /** CRC-32C of `byteSize` bytes at `offset` of the window. Throws OUT_OF_RANGE beyond it. */
+  checksum(offset: bigint, byteSize: bigint): Promise<number>;
   /** Lets go; the second time does nothing. */
   release(): void;
 }
 
 /** A change of the registry, as its observers see it, after the driver did its part. */
 export interface RegistryChange {
-  readonly kind: "registered" | "draining" | "unregistered" | "close_failed";
+  readonly kind: "registered" | "adopted" | "orphaned" | "draining" | "unregistered" | "close_failed";
+  readonly reason: ChangeReason;
   readonly region: RegionStatus;
   /** The registry's revision after this change; it grows by one with each. */
   readonly revision: bigint;

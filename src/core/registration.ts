@@ -1,50 +1,102 @@
 import type { RegistryError } from "./errors.js";
+import type { Exporter } from "./exporter.js";
+import type { IpcMemHandle } from "./handle.js";
 import type { SharedMapping } from "./mapping-pool.js";
-import type { CallContext, Protocol, RegionState, RegionStatus, RegisterRequest } from "./region.js";
+import type { Pin } from "./pin.js";
+import type {
+  CallContext,
+  ChangeReason,
+  Labels,
+  Protocol,
+  RegionState,
+  RegionStatus,
+  RegisterRequest,
+} from "./region.js";
 
-/** A call of the registry and when it began (milliseconds, monotonic), for the changes that it makes. */
+/** What makes a change: a call of the registry, or the registry itself, and when it began (milliseconds, monotonic). */
 export interface Origin {
   readonly context: CallContext;
   readonly startedAt: number;
+  readonly reason: ChangeReason;
 }
+
+const noLabels: Labels = new Map();
 
 /** One life of a name, from the register that reserves it to the close that frees it. */
 export class Registration {
   readonly name: string;
+  readonly handle: IpcMemHandle;
   readonly byteSize: bigint;
+  readonly offset: bigint;
   readonly generation: bigint;
   readonly owner: string;
+  readonly session: string | null;
   readonly protocol: Protocol;
+  readonly labels: Labels;
+  readonly exporter: Exporter | null;
   /** `gone` once the name is free again. */
   state: RegionState | "gone" = "registering";
+  reason: ChangeReason;
   deviceId = -1;
+  deviceUuid = "";
   /** Set from the open to the close. */
   mapping: SharedMapping | undefined;
   /** Milliseconds since the epoch, from the first change on. */
   registeredAt: number | undefined;
+  leaseMs: number | null;
+  isVerified = true;
   /** Resolves when the register was carried out or undone. */
   settled: Promise<void> = Promise.resolve();
   /** Answers the caller of a register that is abandoned. */
   onAbandon: (error: RegistryError) => void = () => {};
   /** The unregister under way, shared by all who ask for one. */
   leaving: Promise<void> | undefined;
+  /** The replacement under way: resolves whether it succeeds or not. */
+  replacing: Promise<void> | undefined;
+  /** Who has the name after this one. */
+  successor: Registration | undefined;
+  /** Whether somebody unregisters it before it could be taken up again. */
+  isUnwanted = false;
+  /** Whether it would be there after a restart. */
+  isJournaled = false;
   /** While the driver closes the mapping: nobody may use it any more. */
   closing = false;
+  /** Whether it drains for a caller who waits for the close, so that nobody else may begin to use it. */
+  refusesPins = false;
   /** Why the last close failed. */
   closeFailure: RegistryError | undefined;
   /** The unregister that its last pin makes it wait for. */
   drain: Origin | undefined;
+  /** Whether its exporter has exited. */
+  isOrphan = false;
+  /** Ends the timer of its lease. */
+  cancelLease: (() => void) | undefined;
+  /** Ends the timer of its time as an orphan. */
+  cancelGrace: (() => void) | undefined;
+  /** Ends the watch over its exporter. */
+  stopWatching: (() => void) | undefined;
   #abandoned: RegistryError | undefined;
+  #onAbandoned: (() => void) | undefined;
   #committing = false;
-  #pins = 0;
+  #pins: Set<Pin> | undefined;
+  #lastUsedAt: number | null = null;
+  #leaseExpiresAt: number | null = null;
   #status: RegionStatus | undefined;
+  #onEnd: (() => void)[] | undefined;
 
-  constructor(request: RegisterRequest, generation: bigint, context: CallContext) {
+  constructor(request: RegisterRequest, generation: bigint, { context, reason }: Origin) {
     this.name = request.name;
+    this.handle = request.handle;
     this.byteSize = request.byteSize;
+    this.offset = request.offset ?? 0n;
     this.generation = generation;
     this.owner = context.owner;
+    this.session = context.session ?? null;
     this.protocol = context.protocol;
+    this.labels = request.labels ?? noLabels;
+    this.exporter = request.exporter ?? null;
+    this.leaseMs = request.leaseMs ?? null;
+    this.reason = reason;
   }
 
   /** Why nobody waits for the register any more, so that it has to be undone. */
@@ -62,6 +114,14 @@ export class Registration {
     if (this.state !== "registering" || this.#committing || this.#abandoned !== undefined) return;
     this.#abandoned = error;
     this.onAbandon(error);
+    this.#onAbandoned?.();
+  }
+
+  /** Resolves when it is abandoned. */
+  whenAbandoned(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onAbandoned = resolve;
+    });
   }
 
   /** From here on it is too late to abandon; false if that was done already. */
@@ -71,39 +131,93 @@ export class Registration {
   }
 
   get pins(): number {
-    return this.#pins;
+    return this.#pins?.size ?? 0;
   }
 
-  set pins(count: number) {
-    this.#pins = count;
+  addPin(pin: Pin, now: number): void {
+    this.#pins ??= new Set();
+    this.#pins.add(pin);
+    this.#used(now);
+  }
+
+  removePin(pin: Pin, now: number): void {
+    this.#pins?.delete(pin);
+    this.#used(now);
+  }
+
+  /** Takes the memory from whoever uses it; each pin is removed once its last copy has ended. */
+  revokePins(): void {
+    for (const pin of [...(this.#pins ?? [])]) pin.revoke();
+  }
+
+  set leaseExpiresAt(at: number | null) {
+    this.#leaseExpiresAt = at;
     this.#status = undefined;
   }
 
   /** The region as it is shown; while registering, as it will be. */
   get status(): RegionStatus {
-    this.#status ??= this.statusAs(this.state === "gone" ? "draining" : this.state);
+    this.#status ??= this.statusAs(this.lastState, this.reason);
     return this.#status;
   }
 
+  /** The state, or the last that it had. */
+  get lastState(): RegionState {
+    return this.state === "gone" ? "draining" : this.state;
+  }
+
   /** The region as it will be shown in `state`. */
-  statusAs(state: RegionState): RegionStatus {
+  statusAs(state: RegionState, reason: ChangeReason): RegionStatus {
     return {
       name: this.name,
       deviceId: this.deviceId,
+      deviceUuid: this.deviceUuid,
       byteSize: this.byteSize,
+      offset: this.offset,
       allocationByteSize: this.mapping?.mapping.byteSize ?? 0n,
       state,
+      reason,
       generation: this.generation,
       owner: this.owner,
+      session: this.session,
       protocol: this.protocol,
       registeredAt: this.registeredAt ?? 0,
-      pins: this.#pins,
+      lastUsedAt: this.#lastUsedAt,
+      leaseMs: this.leaseMs,
+      leaseExpiresAt: this.#leaseExpiresAt,
+      pins: this.pins,
+      labels: this.labels,
+      exporter: this.exporter,
+      isVerified: this.isVerified,
+      handle: this.handle,
     };
   }
 
-  /** Moves to `state`; `status` is its snapshot if there is one, of which the pins may be out of date. */
-  enter(state: RegionState | "gone", status?: RegionStatus): void {
+  /** Moves to `state`, for `reason`; `snapshot` is what is to be shown of it, if that is known. */
+  enter(state: RegionState | "gone", reason: ChangeReason, snapshot?: RegionStatus): void {
     this.state = state;
-    this.#status = status?.pins === this.#pins ? status : undefined;
+    this.reason = reason;
+    this.#status = snapshot !== undefined && this.#isCurrent(snapshot) ? snapshot : undefined;
+    if (state !== "gone" && state !== "close_failed") return;
+    const waiting = this.#onEnd ?? [];
+    this.#onEnd = undefined;
+    for (const wake of waiting) wake();
+  }
+
+  /** Resolves when its close has succeeded or failed. */
+  untilEnded(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onEnd ??= [];
+      this.#onEnd.push(resolve);
+    });
+  }
+
+  #isCurrent({ pins, lastUsedAt, leaseExpiresAt }: RegionStatus): boolean {
+    return pins === this.pins && lastUsedAt === this.#lastUsedAt && leaseExpiresAt === this.#leaseExpiresAt;
+  }
+
+  #used(now: number): void {
+    this.#lastUsedAt = now;
+    this.#status = undefined;
   }
 }

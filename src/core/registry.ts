@@ -1,14 +1,20 @@
-import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
+import { Adoption, type AdoptionOptions, type AdoptionProgress, type RefusedAdoption } from "./adoption.js";
 import type { RegistryLimits } from "./capacity.js";
+import { ChangeHistory, type WatchEvent, type WatchOptions } from "./change-history.js";
+import { type Clock, systemClock } from "./clock.js";
+import { Departures, type ReleaseOptions, type ReleaseOutcome } from "./departures.js";
+import type { DeviceUsage } from "./device-usage.js";
 import type { CudaDriver } from "./driver.js";
-import type { RegistryError } from "./errors.js";
-import { forEachBounded } from "./for-each-bounded.js";
+import type { ExporterWatch } from "./exporter.js";
+import type { RegionJournal, RegionRecord } from "./journal.js";
 import { MappingPool } from "./mapping-pool.js";
 import { assertWithin, Pin } from "./pin.js";
+import { mayTouch, openPolicy, type RegistryPolicy } from "./policy.js";
 import * as refusals from "./refusals.js";
 import {
   anonymous,
   type CallContext,
+  type ChangeReason,
   type RegionPin,
   type RegionStatus,
   type RegionWindow,
@@ -17,53 +23,106 @@ import {
   type RegistryObserver,
 } from "./region.js";
 import { RegionLifecycle } from "./region-lifecycle.js";
-import { compareRegionNames, quoteRegionName, regionNameProblem } from "./region-name.js";
+import { quoteRegionName } from "./region-name.js";
+import type { RegionPage, RegionQuery } from "./region-query.js";
+import { RegionRecords } from "./region-records.js";
 import { RegionTable } from "./region-table.js";
-import { type Origin, Registration } from "./registration.js";
+import { RegionViews } from "./region-views.js";
+import { RegionWatch } from "./region-watch.js";
+import { Registrar, type RenewOptions } from "./registrar.js";
+import type { Origin } from "./registration.js";
+import { type SessionInfo, Sessions } from "./sessions.js";
 
 export interface RegistryOptions {
   readonly driver: CudaDriver;
   readonly observers?: readonly RegistryObserver[];
   /** Registers beyond them are RESOURCE_EXHAUSTED. */
   readonly limits?: RegistryLimits;
-  /** Milliseconds since the epoch; for tests. */
-  readonly now?: () => number;
+  /** Triton's way unless given. */
+  readonly policy?: RegistryPolicy;
+  /** Without it a register that names its exporter is UNIMPLEMENTED. */
+  readonly exporters?: ExporterWatch;
+  /** How long a region outlives its exporter, in milliseconds; 30 s unless given. */
+  readonly orphanGraceMs?: number;
+  /** Where regions are written down, so that they outlive this registry. */
+  readonly journal?: RegionJournal;
+  /** The number of the last registration, and of the last change, before this registry's first. */
+  readonly generation?: bigint;
+  readonly revision?: bigint;
+  /** For tests. */
+  readonly clock?: Clock;
   /** Told what an observer rejects a change with that cannot be undone. Without it: a process warning. */
   readonly onObserverError?: (error: unknown, change: RegistryChange) => void;
 }
-
-const maxByteSize = 2n ** 64n - 1n;
-
-/** Regions that one call unregisters at the same time. */
-const unregisterAllConcurrency = 64;
-
-const closeContext: CallContext = { owner: anonymous, protocol: "library", requestId: "close" };
 
 /**
  * The one owner of native handles: opens them, keeps them mapped, lists them, closes them. One operation at a
  * time per name, and none waits for another name's. Observers must not wait for a call of the registry.
  */
 export class RegionRegistry implements AsyncDisposable {
+  readonly policy: RegistryPolicy;
+  readonly sessions: Sessions;
+  readonly #driver: CudaDriver;
   readonly #pool: MappingPool;
   readonly #table: RegionTable;
   readonly #lifecycle: RegionLifecycle;
-  #generation = 0n;
-  #refusing = false;
+  readonly #registrar: Registrar;
+  readonly #departures: Departures;
+  readonly #views: RegionViews;
+  readonly #adoption: Adoption;
   #closed: Promise<void> | undefined;
 
   constructor(options: RegistryOptions) {
-    const limits = options.limits ?? {};
-    this.#pool = new MappingPool(options.driver, limits.maxDeviceBytes);
+    const { driver, limits = {}, clock = systemClock } = options;
+    this.policy = options.policy ?? openPolicy;
+    this.#driver = driver;
+    this.#pool = new MappingPool(driver, limits.maxDeviceBytes);
+    const revision = options.revision ?? 0n;
+    const history = new ChangeHistory(revision);
     this.#table = new RegionTable({
       observers: options.observers ?? [],
       limits,
-      now: options.now ?? Date.now,
+      clock,
+      revision,
+      onVisible: (change) => history.record(change),
       onObserverError: options.onObserverError ?? warn,
     });
-    this.#lifecycle = new RegionLifecycle(options.driver, this.#pool, this.#table);
+    this.sessions = new Sessions({ clock, onEnd: (session) => this.#endSession(session) });
+    const records = new RegionRecords(options.journal, clock, (id) => this.sessions.record(id));
+    const watch = new RegionWatch({
+      clock,
+      exporters: options.exporters,
+      orphanGraceMs: options.orphanGraceMs ?? 30_000,
+      orphan: (registration) =>
+        void this.#table.commit(registration, "orphaned", byItself("exporter_exited")),
+      unregister: (registration, reason) => this.#lifecycle.unregister(registration, byItself(reason)),
+    });
+    const table = this.#table;
+    this.#lifecycle = new RegionLifecycle({ driver, clock, pool: this.#pool, table, records, watch });
+    const lifecycle = this.#lifecycle;
+    this.#registrar = new Registrar({
+      table,
+      lifecycle,
+      watch,
+      records,
+      clock,
+      sessions: this.sessions,
+      generation: options.generation ?? 0n,
+    });
+    this.#adoption = new Adoption({ registrar: this.#registrar, records, sessions: this.sessions });
+    this.#departures = new Departures({ clock, policy: this.policy, table, lifecycle });
+    this.#views = new RegionViews({ clock, policy: this.policy, table, history });
   }
 
-  /** Grows by one with every visible change; equal revisions have equal statuses, but for `pins`. */
+  /**
+   * Takes up a region of an earlier process: its name is taken from the call on. Answers null, or why that cannot be.
+   * It is then no longer written down, unless it was the driver that was not there.
+   */
+  adopt(record: RegionRecord, options: AdoptionOptions): Promise<RefusedAdoption | null> {
+    return this.#adoption.adopt(record, options);
+  }
+
+  /** Grows by one with every visible change; equal revisions have equal statuses, but for pins, uses and leases. */
   get revision(): bigint {
     return this.#table.revision;
   }
@@ -73,45 +132,28 @@ export class RegionRegistry implements AsyncDisposable {
     return this.#pool.open;
   }
 
+  /** How far it is with the regions of an earlier process. */
+  get adoption(): AdoptionProgress {
+    return this.#adoption;
+  }
+
   /**
-   * Opens the handle and shows the region. Rejects with INVALID_ARGUMENT, ALREADY_EXISTS, UNAVAILABLE,
-   * RESOURCE_EXHAUSTED or INTERNAL, and with CANCELLED or DEADLINE_EXCEEDED as soon as the context's signal
-   * is aborted: what the driver was doing by then is undone once it is done.
+   * Opens the handle and shows the region. Rejects with INVALID_ARGUMENT, ALREADY_EXISTS, FAILED_PRECONDITION,
+   * PERMISSION_DENIED, UNAVAILABLE, RESOURCE_EXHAUSTED or INTERNAL, and with CANCELLED or DEADLINE_EXCEEDED as soon
+   * as the context's signal is aborted: what the driver was doing by then is undone once it is done.
    */
-  async register(request: RegisterRequest, context: CallContext): Promise<RegionStatus> {
-    const origin = { context, startedAt: performance.now() };
-    const { name, byteSize } = request;
-    const problem = regionNameProblem(name);
-    if (problem !== null) throw refusals.invalidArguments(name, problem);
-    for (let holder = this.#table.get(name); holder !== undefined; holder = this.#table.get(name)) {
-      if (this.#refusing) break;
-      if (!holder.isRollingBack) throw refusals.alreadyInManager(name);
-      await untilDoneOrAborted(holder.settled, context.signal);
-      if (context.signal?.aborted) throw this.#abortError(context.signal);
-    }
-    if (this.#refusing) throw refusals.exiting();
-    if (byteSize < 1n) throw refusals.invalidArguments(name, "byte_size must be at least 1");
-    if (byteSize > maxByteSize) {
-      throw refusals.invalidArguments(
-        name,
-        `byte_size ${byteSize} is over ${maxByteSize}, the most there can be`,
-      );
-    }
-    // Asked for no sooner: making a signal costs a face as much as all of the above.
-    const { signal } = context;
-    if (signal?.aborted) throw this.#abortError(signal);
-    const registration = new Registration(request, ++this.#generation, context);
-    this.#table.reserve(registration);
-    return new Promise((resolve, reject) => {
-      registration.onAbandon = reject;
-      const stopListening = listenForAbort(signal, (aborted) => {
-        registration.abandon(this.#abortError(aborted));
-      });
-      registration.settled = this.#lifecycle
-        .open(registration, request, origin)
-        .then(resolve, reject)
-        .finally(stopListening);
-    });
+  register(request: RegisterRequest, context: CallContext): Promise<RegionStatus> {
+    return this.#registrar.register(request, context);
+  }
+
+  /**
+   * Starts the lease of a region anew. Rejects with NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT, or
+   * FAILED_PRECONDITION if it has no lease or is on its way out.
+   */
+  async renew(name: string, options: RenewOptions, context: CallContext): Promise<RegionStatus> {
+    const registration = this.#views.find(name, context);
+    if (!mayTouch(context, registration)) throw refusals.notOwner(name);
+    return this.#registrar.renew(registration, options);
   }
 
   /**
@@ -119,47 +161,94 @@ export class RegionRegistry implements AsyncDisposable {
    * register of that name under way; does nothing if there is no such region. Carried out whether or not the
    * caller stays. Rejects with INTERNAL if the driver refuses the close: the name stays taken, call it again.
    */
-  async unregister(name: string, context: CallContext): Promise<void> {
-    const registration = this.#table.get(name);
-    if (registration === undefined) return;
-    await this.#lifecycle.unregister(registration, { context, startedAt: performance.now() });
+  unregister(name: string, context: CallContext): Promise<void> {
+    return this.#departures.unregister(name, context);
   }
 
-  /** Unregisters every region there is at the time of the call. Goes on past failures, then rejects with INTERNAL. */
-  async unregisterAll(context: CallContext): Promise<void> {
-    const origin = { context, startedAt: performance.now() };
-    const failures = await this.#unregisterEach(this.#table.all(), origin);
-    if (failures.length > 0) throw refusals.unregisterAllFailed(failures);
+  /**
+   * Unregisters a region for a caller who wants to know when its memory can be freed: nobody may pin it from now
+   * on. Rejects with NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, DEADLINE_EXCEEDED or INTERNAL.
+   */
+  release(name: string, options: ReleaseOptions, context: CallContext): Promise<ReleaseOutcome> {
+    return this.#departures.release(name, options, context);
   }
 
-  /** Every region, sorted by the bytes of its name. The same array until something changes. */
-  statuses(): readonly RegionStatus[] {
-    return this.#table.statuses();
+  /**
+   * Unregisters the regions there are at the time of the call, as far as the policy has it. Goes on past failures,
+   * then rejects with INTERNAL; with PERMISSION_DENIED if nobody may.
+   */
+  unregisterAll(context: CallContext): Promise<void> {
+    return this.#departures.unregisterAll(context);
   }
 
-  /** One region. Throws NOT_FOUND. */
-  status(name: string): RegionStatus {
-    return this.#visible(name).status;
+  /** Every region, or every one that the caller may see, sorted by the bytes of its name. */
+  statuses(context?: CallContext): readonly RegionStatus[] {
+    return this.#views.statuses(context);
   }
 
-  /** Holds a region (or a window of it) open. Throws NOT_FOUND, OUT_OF_RANGE or FAILED_PRECONDITION. */
-  pin(name: string, window: RegionWindow | null, _context: CallContext): RegionPin {
-    const registration = this.#visible(name);
+  /** One region. Throws NOT_FOUND, also for one that the caller may not see. */
+  status(name: string, context?: CallContext): RegionStatus {
+    return this.#views.find(name, context).status;
+  }
+
+  /** A page of the regions that match. Throws INVALID_ARGUMENT. */
+  list(query: RegionQuery, context: CallContext): RegionPage {
+    return this.#views.list(query, context);
+  }
+
+  /** The region of that name as soon as it is ready. Rejects with DEADLINE_EXCEEDED after `waitMs` milliseconds. */
+  waitFor(name: string, waitMs: number, context: CallContext): Promise<RegionStatus> {
+    return this.#views.waitFor(name, waitMs, context);
+  }
+
+  /**
+   * Every change that the caller may see, until the context's signal is aborted. Throws OUT_OF_RANGE for a revision
+   * yet to come, RESOURCE_EXHAUSTED for a reader who fell behind.
+   */
+  watch(options: WatchOptions, context: CallContext): AsyncIterable<WatchEvent> {
+    return this.#views.watch(options, context);
+  }
+
+  /** The devices, and what of each is held here. Rejects with UNAVAILABLE. */
+  async devices(): Promise<readonly DeviceUsage[]> {
+    const devices = await this.#driver.devices().catch((error: unknown) => {
+      throw refusals.devicesFailed(error);
+    });
+    const regions = this.#table.statuses();
+    return Promise.all(
+      devices.map(async (device) => ({
+        ...device,
+        freeBytes: (await this.#driver.freeBytes?.(device.ordinal).catch(() => null)) ?? null,
+        mappedBytes: this.#pool.mappedBytes(device.ordinal),
+        regions: regions.filter(({ deviceId }) => deviceId === device.ordinal).length,
+      })),
+    );
+  }
+
+  /**
+   * Holds a region (or a window of it) open. Throws NOT_FOUND, OUT_OF_RANGE, FAILED_PRECONDITION, or
+   * PERMISSION_DENIED for a region of another.
+   */
+  pin(name: string, window: RegionWindow | null, context: CallContext): RegionPin {
+    const registration = this.#views.find(name, context);
+    if (!mayTouch(context, registration)) throw refusals.notOwner(name);
     if (registration.closing || registration.mapping === undefined) throw refusals.noSuchRegion(name);
     if (registration.state === "close_failed") throw refusals.unusable(name);
+    if (registration.refusesPins) throw refusals.leaving(name);
     const { byteSize } = registration;
     const pinned = window ?? { offset: 0n, byteSize };
     assertWithin(pinned, byteSize, `shared memory region ${quoteRegionName(name)}`);
-    this.#table.countPin(registration, 1);
-    return new Pin(registration.status, registration.mapping.mapping, pinned, () => {
-      this.#table.countPin(registration, -1);
+    const pin = new Pin(registration.status, registration.mapping.mapping, pinned, (released) => {
+      this.#table.removePin(registration, released);
       this.#lifecycle.closeIfDrained(registration);
     });
+    this.#table.addPin(registration, pin);
+    return pin;
   }
 
   /** Refuses registers from now on; everything else is still answered. */
   refuseRegisters(): void {
-    this.#refusing = true;
+    this.#registrar.refuse();
   }
 
   /**
@@ -175,43 +264,28 @@ export class RegionRegistry implements AsyncDisposable {
     await this.close();
   }
 
-  #visible(name: string): Registration {
-    const registration = this.#table.get(name);
-    if (registration === undefined || registration.state === "registering") throw refusals.noSuchRegion(name);
-    return registration;
-  }
-
-  #abortError(signal: AbortSignal): RegistryError {
-    return this.#refusing ? refusals.exiting() : abortError(signal);
-  }
-
-  async #unregisterEach(
-    registrations: readonly Registration[],
-    origin: Origin,
-  ): Promise<refusals.FailedRegion[]> {
-    // Whoever waits for an open comes last, so that a slow one delays nobody else.
-    const pending = registrations.filter(({ state }) => state === "registering");
-    const others = registrations.filter(({ state }) => state !== "registering");
-    const failures: refusals.FailedRegion[] = [];
-    await forEachBounded([...others, ...pending], unregisterAllConcurrency, async (registration) => {
-      try {
-        await this.#lifecycle.unregister(registration, origin);
-      } catch (error) {
-        failures.push({ name: registration.name, error });
-      }
-    });
-    return failures.sort((a, b) => compareRegionNames(a.name, b.name));
+  async #endSession({ id }: SessionInfo): Promise<void> {
+    const members = this.#table.ofSession(id);
+    for (const registration of members) registration.abandon(refusals.sessionEnded(registration.name));
+    await this.#departures.each(members, byItself("session_ended"));
   }
 
   async #close(): Promise<void> {
-    this.#refusing = true;
+    this.#registrar.refuse();
+    this.sessions.closeAll();
     const registrations = this.#table.all();
     for (const registration of registrations) registration.abandon(refusals.exiting());
-    await this.#unregisterEach(registrations, { context: closeContext, startedAt: performance.now() });
+    await this.#departures.each(registrations, byItself("stopping"));
     while (this.#table.all().some(({ state }) => state !== "close_failed")) await this.#table.nextChange();
     const failures = this.#table.all().map(({ name, closeFailure }) => ({ name, error: closeFailure }));
     if (failures.length > 0) throw refusals.unregisterAllFailed(failures);
   }
+}
+
+/** What the registry does of itself. */
+function byItself(reason: ChangeReason): Origin {
+  const context: CallContext = { owner: anonymous, protocol: "library", requestId: reason };
+  return { context, startedAt: performance.now(), reason };
 }
 
 function warn(error: unknown): void {

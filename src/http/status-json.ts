@@ -2,7 +2,9 @@ import type { RegionStatus } from "../core/region.js";
 import type { RegionRegistry } from "../core/registry.js";
 
 /** The answer of a status call: compact, in this key order, every digit of a 64-bit number kept. */
-export function encodeStatuses(statuses: readonly RegionStatus[]): string {
+export function encodeStatuses(
+  statuses: readonly Pick<RegionStatus, "name" | "deviceId" | "byteSize">[],
+): string {
   let json = "[";
   for (const { name, deviceId, byteSize } of statuses) {
     if (json.length > 1) json += ",";

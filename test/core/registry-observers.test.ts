@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { RegistryChange, RegistryObserver } from "../../src/core/region.js";
 import { RegionRegistry } from "../../src/core/registry.js";
 import { createDeferred } from "../helpers/deferred.js";
+import { FakeClock } from "../helpers/fake-clock.js";
 import { FakeDriver } from "../helpers/fake-driver.js";
 import {
   context,
@@ -14,14 +15,28 @@ import {
 } from "../helpers/registry-harness.js";
 
 test("every change is told once, in order, with a revision that grows by one", async () => {
-  const { driver, registry, changes } = createHarness({ now: () => 77 });
+  const { driver, registry, changes } = createHarness({ clock: new FakeClock(77) });
   const { handle } = driver.allocate(64);
   const asker = { ...context, owner: "alice", protocol: "grpc", requestId: "q1" } as const;
   const region = await registry.register(request("r", handle), asker);
   await registry.unregister("r", context);
   expect(changes).toEqual([
-    { kind: "registered", region, revision: 1n, context: asker, durationMs: expect.any(Number) },
-    { kind: "unregistered", region, revision: 2n, context, durationMs: expect.any(Number) },
+    {
+      kind: "registered",
+      reason: "requested",
+      region,
+      revision: 1n,
+      context: asker,
+      durationMs: expect.any(Number),
+    },
+    {
+      kind: "unregistered",
+      reason: "requested",
+      region,
+      revision: 2n,
+      context,
+      durationMs: expect.any(Number),
+    },
   ]);
   expect(region).toMatchObject({ owner: "alice", protocol: "grpc", registeredAt: 77 });
   for (const { durationMs } of changes) expect(durationMs).toBeGreaterThanOrEqual(0);

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { RegistryError } from "../../src/core/errors.js";
 import { createDeferred } from "../helpers/deferred.js";
+import { FakeClock } from "../helpers/fake-clock.js";
 import { driverError } from "../helpers/fake-driver.js";
+import { regionStatus } from "../helpers/region-status.js";
 import {
   context,
   createHarness,
@@ -16,23 +18,21 @@ const invalid = (name: string, problem: string) =>
   `failed to register shared memory region '${name}': invalid args: ${problem}`;
 
 test("a registered region is listed until it is unregistered", async () => {
-  const { driver, registry } = createHarness({ now: () => 1234 });
+  const { driver, registry } = createHarness({ clock: new FakeClock(1234) });
   const { handle } = driver.allocate(4096, 1);
 
   const region = await registry.register(request("r1", handle, { deviceId: 1n }), context);
 
-  expect(region).toEqual({
+  const expected = regionStatus({
     name: "r1",
     deviceId: 1,
-    byteSize: 64n,
+    deviceUuid: "GPU-00000000-0000-0000-0000-000000000001",
     allocationByteSize: 4096n,
-    state: "ready",
-    generation: 1n,
-    owner: "anonymous",
     protocol: "library",
     registeredAt: 1234,
-    pins: 0,
+    handle,
   });
+  expect(region).toEqual(expected);
   expect(registry.statuses()).toEqual([region]);
   expect(registry.status("r1")).toEqual(region);
   expect([registry.mappings, driver.openMappings, registry.revision]).toEqual([1, 1, 1n]);

@@ -51,7 +51,7 @@ export function createTestFace({ allowClientShm = true, gate }: TestFaceOptions 
   let readiness: Readiness = "ready";
   const context: FaceContext = {
     registry,
-    info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"] },
+    info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"], instanceId: "test", epoch: 1n },
     readiness: () => readiness,
     cudaDriver: () => "emulated",
     allowClientShm,

@@ -14,7 +14,7 @@ function face(diagnose?: FaceContext["diagnose"]) {
   const faults: Fault[] = [];
   const app = createHttpApp({
     registry: new RegionRegistry({ driver: new FakeDriver() }),
-    info: { name: "cudashm", version: "1.2.3", extensions: [] },
+    info: { name: "cudashm", version: "1.2.3", extensions: [], instanceId: "test", epoch: 1n },
     readiness: () => "ready",
     cudaDriver: () => "emulated",
     allowClientShm: true,

@@ -60,7 +60,7 @@ export class Face implements AsyncDisposable {
     this.#transport = options.transport ?? tcp;
     const context: FaceContext = {
       registry: this.registry,
-      info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"] },
+      info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"], instanceId: "test", epoch: 1n },
       readiness: () => this.readiness,
       cudaDriver: () => "emulated",
       allowClientShm: options.allowClientShm ?? true,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { systemClock } from "../../src/core/clock.js";
 import type { FaceContext, Readiness } from "../../src/core/face-context.js";
 import { RegionRegistry } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
@@ -21,12 +22,12 @@ function service() {
   const registry = new RegionRegistry({
     driver: metrics.driver,
     observers: [metrics.regions.onChange],
-    now: () => clock,
+    clock: { ...systemClock, now: () => clock },
   });
   const state = { readiness: "ready" as Readiness, live: true };
   const face: FaceContext = {
     registry,
-    info: { name: "n", version: "1.2.3", extensions: [] },
+    info: { name: "n", version: "1.2.3", extensions: [], instanceId: "test", epoch: 1n },
     readiness: () => state.readiness,
     isLive: () => state.live,
     cudaDriver: () => "emulated",

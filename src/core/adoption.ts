@@ -1,0 +1,153 @@
+import type { RegistryError } from "./errors.js";
+import type { RegionRecord } from "./journal.js";
+import type { RegisterRequest } from "./region.js";
+import type { RegionRecords } from "./region-records.js";
+import type { Registrar } from "./registrar.js";
+import { type Origin, Registration } from "./registration.js";
+import type { Sessions } from "./sessions.js";
+
+/** A region of an earlier process that was not taken up again. */
+export interface RefusedAdoption {
+  readonly name: string;
+  readonly generation: bigint;
+  readonly reason: string;
+}
+
+/** How far a registry is with the regions of an earlier process. */
+export interface AdoptionProgress {
+  /** Regions of which it is not known yet. */
+  readonly pending: number;
+  readonly adopted: number;
+  readonly refused: readonly RefusedAdoption[];
+}
+
+export interface AdoptionOptions {
+  /** Resolves once the driver can be asked. */
+  readonly whenUsable: Promise<void>;
+  /** Whether to take up regions of which nobody knows whether their exporters live. */
+  readonly allowsUnverified: boolean;
+}
+
+export interface AdoptionParts {
+  readonly registrar: Registrar;
+  readonly records: RegionRecords;
+  readonly sessions: Sessions;
+}
+
+/** As many refusals as are told one by one. */
+const maxRefusals = 1000;
+
+const sessionOver = "its session ended with the service";
+const unverified =
+  "its exporter was not named, so nobody can tell whether it lives; --adopt-unverified takes such regions up";
+
+/** Takes up the regions of an earlier process. */
+export class Adoption implements AdoptionProgress {
+  readonly #registrar: Registrar;
+  readonly #records: RegionRecords;
+  readonly #sessions: Sessions;
+  readonly #refused: RefusedAdoption[] = [];
+  #pending = 0;
+  #adopted = 0;
+
+  constructor({ registrar, records, sessions }: AdoptionParts) {
+    this.#registrar = registrar;
+    this.#records = records;
+    this.#sessions = sessions;
+  }
+
+  get pending(): number {
+    return this.#pending;
+  }
+
+  get adopted(): number {
+    return this.#adopted;
+  }
+
+  get refused(): readonly RefusedAdoption[] {
+    return this.#refused;
+  }
+
+  /** See the registry's `adopt`. */
+  async adopt(record: RegionRecord, options: AdoptionOptions): Promise<RefusedAdoption | null> {
+    const { name, generation } = record;
+    this.#pending++;
+    try {
+      const registration = registrationOf(record);
+      let reason = this.#refusal(record, options);
+      if (reason === null) reason = await this.#open(registration, record, options);
+      else await this.#forget(registration);
+      if (reason === null) {
+        this.#adopted++;
+        return null;
+      }
+      const refusal = { name, generation, reason };
+      if (this.#refused.length < maxRefusals) this.#refused.push(refusal);
+      return refusal;
+    } finally {
+      this.#pending--;
+    }
+  }
+
+  /** Why it cannot be taken up whatever the driver says; null if it perhaps can. */
+  #refusal(record: RegionRecord, { allowsUnverified }: AdoptionOptions): string | null {
+    const { session, exporter } = record;
+    if (session !== null) this.#sessions.restore(session);
+    if (session !== null && !this.#sessions.isOpen(session.id)) return sessionOver;
+    return exporter === null && !allowsUnverified ? unverified : null;
+  }
+
+  /** Opens it again; answers why that failed, or null. The name is taken from the call on. */
+  async #open(
+    registration: Registration,
+    record: RegionRecord,
+    { whenUsable }: AdoptionOptions,
+  ): Promise<string | null> {
+    const opened = this.#registrar.open(registration, requestOf(record), originOf(record), {
+      isAdopted: true,
+      begin: Promise.race([whenUsable, registration.whenAbandoned()]),
+    });
+    const outcome = opened.then(
+      () => null,
+      async (error: RegistryError) => {
+        // What could not be asked for now can be asked for by the next process, unless nobody wants it any more.
+        const isKept = error.code === "UNAVAILABLE" && !registration.isUnwanted;
+        if (!isKept) await this.#forget(registration);
+        return error.message;
+      },
+    );
+    // Whoever unregisters it meanwhile waits for the journal, too.
+    registration.settled = outcome.then(() => {});
+    return outcome;
+  }
+
+  #forget(registration: Registration): Promise<void> {
+    registration.isJournaled = true;
+    return this.#records.leaveEventually(registration);
+  }
+}
+
+function registrationOf(record: RegionRecord): Registration {
+  const registration = new Registration(requestOf(record), record.generation, originOf(record));
+  registration.registeredAt = record.registeredAt;
+  registration.isVerified = record.exporter !== null;
+  return registration;
+}
+
+function originOf({ owner, session, protocol }: RegionRecord): Origin {
+  const context = { owner, session: session?.id ?? null, protocol, requestId: "adopted" };
+  return { context, startedAt: performance.now(), reason: "adopted" };
+}
+
+function requestOf(record: RegionRecord): RegisterRequest {
+  return {
+    name: record.name,
+    handle: record.handle,
+    deviceUuid: record.deviceUuid,
+    byteSize: record.byteSize,
+    offset: record.offset,
+    leaseMs: record.leaseMs ?? undefined,
+    exporter: record.exporter ?? undefined,
+    labels: record.labels,
+  };
+}

@@ -1,0 +1,119 @@
+import { listenForAbort } from "./abort.js";
+import { RegistryError } from "./errors.js";
+import type { RegionStatus, RegistryChange } from "./region.js";
+
+/** What a watch tells: where it starts, changes that are no longer known, and each change after those. */
+export type WatchEvent =
+  | { readonly kind: "start"; readonly revision: bigint }
+  | { readonly kind: "gap"; readonly from: bigint; readonly to: bigint }
+  | { readonly kind: "change"; readonly change: RegistryChange };
+
+export interface WatchOptions {
+  /** The first revision wanted; changes from now on unless given. */
+  readonly fromRevision?: bigint | undefined;
+  /** Only changes of this region. */
+  readonly name?: string | undefined;
+}
+
+/** Changes that are kept; of those before them it is only known that there were some. */
+const defaultCapacity = 8192;
+
+/**
+ * The last changes, for whoever watches. Readers take them from here at their own pace, so that none costs more than
+ * its place in the history, and one who is too slow is told so instead of being waited for.
+ */
+export class ChangeHistory {
+  readonly #capacity: number;
+  /** A ring: the change of revision r is at r modulo the capacity, unless nobody ever saw one of that number. */
+  readonly #ring: (RegistryChange | undefined)[];
+  #revision: bigint;
+  #oldest: bigint;
+  #wake: (() => void)[] = [];
+
+  /** The first change to come has the number after `revision`. */
+  constructor(revision: bigint, capacity = defaultCapacity) {
+    this.#revision = revision;
+    this.#oldest = revision + 1n;
+    this.#capacity = capacity;
+    this.#ring = [];
+  }
+
+  record(change: RegistryChange): void {
+    const { revision } = change;
+    // A change that was called off took a number, too.
+    for (let skipped = this.#revision + 1n; skipped < revision; skipped++) this.#set(skipped, undefined);
+    this.#set(revision, change);
+    this.#revision = revision;
+    const kept = revision - BigInt(this.#capacity) + 1n;
+    if (kept > this.#oldest) this.#oldest = kept;
+    const waiting = this.#wake;
+    this.#wake = [];
+    for (const wake of waiting) wake();
+  }
+
+  /**
+   * Every change from the wanted revision on that `isVisible` lets through, until `signal` is aborted, whose reason
+   * it then throws. Throws OUT_OF_RANGE for a revision yet to come, RESOURCE_EXHAUSTED for a reader who fell behind.
+   */
+  async *watch(
+    { fromRevision, name }: WatchOptions,
+    isVisible: (region: RegionStatus) => boolean,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchEvent, void> {
+    const current = this.#revision;
+    let next = fromRevision ?? current + 1n;
+    if (next > current + 1n) {
+      throw new RegistryError(
+        "OUT_OF_RANGE",
+        `from_revision ${next} is yet to come: the revision is ${current}, perhaps since the service was restarted`,
+      );
+    }
+    yield { kind: "start", revision: current };
+    if (next < this.#oldest) {
+      yield { kind: "gap", from: next, to: this.#oldest - 1n };
+      next = this.#oldest;
+    }
+    for (;;) {
+      signal?.throwIfAborted();
+      if (next < this.#oldest) throw fellBehind(next, this.#oldest);
+      if (next > this.#revision) {
+        await this.#next(signal);
+        continue;
+      }
+      const change = this.#ring[this.#placeOf(next)];
+      next++;
+      if (change === undefined || !isVisible(change.region)) continue;
+      if (name === undefined || change.region.name === name) yield { kind: "change", change };
+    }
+  }
+
+  #set(revision: bigint, change: RegistryChange | undefined): void {
+    this.#ring[this.#placeOf(revision)] = change;
+  }
+
+  #placeOf(revision: bigint): number {
+    return Number(revision % BigInt(this.#capacity));
+  }
+
+  /** Resolves at the next change, or when `signal` is aborted. */
+  #next(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        stopListening();
+        resolve();
+      };
+      const stopListening = listenForAbort(signal, () => {
+        this.#wake = this.#wake.filter((wake) => wake !== done);
+        done();
+      });
+      this.#wake.push(done);
+    });
+  }
+}
+
+function fellBehind(next: bigint, oldest: bigint): RegistryError {
+  return new RegistryError(
+    "RESOURCE_EXHAUSTED",
+    `the watch fell behind: revision ${next} is no longer known, the oldest that is is ${oldest}; watch from there and list the regions anew`,
+  );
+}

@@ -1,0 +1,91 @@
+import { abortError, listenForAbort } from "./abort.js";
+import type { ChangeHistory, WatchEvent, WatchOptions } from "./change-history.js";
+import type { Clock } from "./clock.js";
+import { maySee, type RegistryPolicy } from "./policy.js";
+import * as refusals from "./refusals.js";
+import type { CallContext, RegionStatus } from "./region.js";
+import { pageOf, type RegionPage, type RegionQuery } from "./region-query.js";
+import type { RegionTable } from "./region-table.js";
+import type { Registration } from "./registration.js";
+
+export interface RegionViewsParts {
+  readonly clock: Clock;
+  readonly policy: RegistryPolicy;
+  readonly table: RegionTable;
+  readonly history: ChangeHistory;
+}
+
+/** What callers may see of the regions. */
+export class RegionViews {
+  readonly #clock: Clock;
+  readonly #policy: RegistryPolicy;
+  readonly #table: RegionTable;
+  readonly #history: ChangeHistory;
+
+  constructor(parts: RegionViewsParts) {
+    this.#clock = parts.clock;
+    this.#policy = parts.policy;
+    this.#table = parts.table;
+    this.#history = parts.history;
+  }
+
+  /** See the registry's `statuses`. */
+  statuses(context: CallContext | undefined): readonly RegionStatus[] {
+    const all = this.#table.statuses();
+    if (context === undefined || this.#policy.access === "shared" || context.isAdmin === true) return all;
+    return all.filter((region) => maySee(this.#policy, context, region));
+  }
+
+  /** The visible region of that name. Throws NOT_FOUND. */
+  find(name: string, context: CallContext | undefined): Registration {
+    const registration = this.#table.get(name);
+    if (registration === undefined || registration.state === "registering") throw refusals.noSuchRegion(name);
+    if (context !== undefined && !maySee(this.#policy, context, registration)) {
+      throw refusals.noSuchRegion(name);
+    }
+    return registration;
+  }
+
+  /** See the registry's `list`. */
+  list(query: RegionQuery, context: CallContext): RegionPage {
+    return { ...pageOf(this.statuses(context), query), revision: this.#table.revision };
+  }
+
+  /** See the registry's `watch`. */
+  watch(options: WatchOptions, context: CallContext): AsyncIterable<WatchEvent> {
+    return this.#history.watch(options, (region) => maySee(this.#policy, context, region), context.signal);
+  }
+
+  /** See the registry's `waitFor`. */
+  async waitFor(name: string, waitMs: number, context: CallContext): Promise<RegionStatus> {
+    const { signal } = context;
+    let isOver = false;
+    let wake = () => {};
+    const cancel = this.#clock.after(waitMs, () => {
+      isOver = true;
+      wake();
+    });
+    const stopListening = listenForAbort(signal, () => wake());
+    try {
+      for (;;) {
+        const ready = this.#ready(name, context);
+        if (ready !== null) return ready;
+        if (signal?.aborted) throw abortError(signal);
+        if (isOver) throw refusals.waitedInVain(name);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          void this.#table.nextChange().then(resolve);
+        });
+      }
+    } finally {
+      cancel();
+      stopListening();
+    }
+  }
+
+  #ready(name: string, context: CallContext): RegionStatus | null {
+    const registration = this.#table.get(name);
+    if (registration?.state !== "ready" || !maySee(this.#policy, context, registration)) return null;
+    return registration.status;
+  }
+}

@@ -1,0 +1,196 @@
+import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
+import type { Clock } from "./clock.js";
+import { RegistryError } from "./errors.js";
+import { isSameHandle } from "./handle.js";
+import { isOwn, mayTouch } from "./policy.js";
+import * as refusals from "./refusals.js";
+import type { CallContext, RegionStatus, RegisterRequest } from "./region.js";
+import type { OpenOptions, RegionLifecycle } from "./region-lifecycle.js";
+import type { RegionRecords } from "./region-records.js";
+import type { RegionTable } from "./region-table.js";
+import type { RegionWatch } from "./region-watch.js";
+import { leaseProblem, nameProblem, registerProblem } from "./register-checks.js";
+import { type Origin, Registration } from "./registration.js";
+import type { Sessions } from "./sessions.js";
+
+/** How a lease is started anew. */
+export interface RenewOptions {
+  /** Milliseconds; as long as it was unless given. */
+  readonly leaseMs?: number | undefined;
+  /** The generation that is meant; whichever there is unless given. */
+  readonly generation?: bigint | undefined;
+}
+
+export interface RegistrarParts {
+  readonly clock: Clock;
+  readonly records: RegionRecords;
+  readonly table: RegionTable;
+  readonly lifecycle: RegionLifecycle;
+  readonly watch: RegionWatch;
+  readonly sessions: Sessions;
+  /** The number of the last registration before this registry's first. */
+  readonly generation: bigint;
+}
+
+/** Lets regions in: one register at a time for each name. */
+export class Registrar {
+  readonly #clock: Clock;
+  readonly #records: RegionRecords;
+  readonly #table: RegionTable;
+  readonly #lifecycle: RegionLifecycle;
+  readonly #watch: RegionWatch;
+  readonly #sessions: Sessions;
+  #generation: bigint;
+  #isRefusing = false;
+
+  constructor(parts: RegistrarParts) {
+    this.#clock = parts.clock;
+    this.#records = parts.records;
+    this.#table = parts.table;
+    this.#lifecycle = parts.lifecycle;
+    this.#watch = parts.watch;
+    this.#sessions = parts.sessions;
+    this.#generation = parts.generation;
+  }
+
+  /** Refuses every register from now on. */
+  refuse(): void {
+    this.#isRefusing = true;
+  }
+
+  /** See the registry's `register`. */
+  async register(request: RegisterRequest, context: CallContext): Promise<RegionStatus> {
+    const startedAt = performance.now();
+    const { name } = request;
+    const badName = nameProblem(name);
+    if (badName !== null) throw badName;
+    // No await from the last look at the name to its reservation: two callers would both find it free.
+    let holder = this.#table.get(name);
+    while (holder !== undefined && this.#isWaitedFor(holder, request)) {
+      await untilDoneOrAborted(holder.settled, context.signal);
+      if (context.signal?.aborted) throw this.#abortError(context.signal);
+      holder = this.#table.get(name);
+    }
+    if (this.#isRefusing) throw refusals.exiting();
+    if (holder !== undefined && request.replaces === undefined) {
+      if (request.isIdempotent !== true || !isTheSame(holder, request, context)) {
+        throw refusals.alreadyInManager(name);
+      }
+      return this.#startLease(holder);
+    }
+    const problem = registerProblem(request);
+    if (problem !== null) throw problem;
+    // Asked for no sooner: making a signal costs a face as much as all of the above.
+    const { signal } = context;
+    if (signal?.aborted) throw this.#abortError(signal);
+    if (context.session && !this.#sessions.isOpen(context.session)) throw refusals.sessionEnded(name);
+    if (request.replaces !== undefined) assertReplaceable(holder, name, request.replaces, context);
+    const origin: Origin = { context, startedAt, reason: holder === undefined ? "requested" : "replaced" };
+    const registration = new Registration(request, ++this.#generation, origin);
+    return this.open(registration, request, origin, { replaced: holder });
+  }
+
+  /** Reserves the name and opens the handle. */
+  open(
+    registration: Registration,
+    request: RegisterRequest,
+    origin: Origin,
+    options: OpenOptions,
+  ): Promise<RegionStatus> {
+    const { replaced } = options;
+    this.#table.reserve(registration, replaced);
+    return new Promise((resolve, reject) => {
+      registration.onAbandon = reject;
+      const stopListening = listenForAbort(origin.context.signal, (aborted) => {
+        registration.abandon(this.#abortError(aborted));
+      });
+      registration.settled = this.#lifecycle
+        .open(registration, request, origin, options)
+        .then(resolve, reject)
+        .finally(() => {
+          stopListening();
+          if (replaced !== undefined) replaced.replacing = undefined;
+        });
+      if (replaced !== undefined) replaced.replacing = registration.settled;
+    });
+  }
+
+  /** See the registry's `renew`. */
+  async renew(
+    registration: Registration,
+    { leaseMs = registration.leaseMs ?? undefined, generation }: RenewOptions,
+  ): Promise<RegionStatus> {
+    const { name } = registration;
+    if (generation !== undefined && registration.generation !== generation) {
+      throw refusals.otherGeneration(name, generation, registration.generation);
+    }
+    if (leaseMs === undefined) throw refusals.noLease(name);
+    const problem = leaseProblem(leaseMs);
+    if (problem !== null) throw new RegistryError("INVALID_ARGUMENT", problem);
+    assertStays(registration);
+    if (registration.leaseMs !== leaseMs) {
+      const before = registration.leaseMs;
+      registration.leaseMs = leaseMs;
+      if (registration.isJournaled) {
+        try {
+          await this.#records.enter(registration, this.#clock.now());
+        } catch (error) {
+          registration.leaseMs = before;
+          throw error;
+        }
+        assertStays(registration);
+      }
+    }
+    return this.#startLease(registration);
+  }
+
+  #startLease(registration: Registration): RegionStatus {
+    this.#watch.startLease(registration);
+    this.#table.show(registration);
+    return registration.status;
+  }
+
+  /** Whether the name may be free, or what is asked for may be there, once the register under way is over. */
+  #isWaitedFor(holder: Registration, { isIdempotent }: RegisterRequest): boolean {
+    if (this.#isRefusing) return false;
+    return holder.isRollingBack || (isIdempotent === true && holder.state === "registering");
+  }
+
+  #abortError(signal: AbortSignal): RegistryError {
+    return this.#isRefusing ? refusals.exiting() : abortError(signal);
+  }
+}
+
+/** Whether the request is for the very region that there is, by the one who has it. */
+function isTheSame(holder: Registration, request: RegisterRequest, context: CallContext): boolean {
+  const { deviceId, deviceUuid, offset = 0n } = request;
+  return (
+    holder.state === "ready" &&
+    holder.leaving === undefined &&
+    isOwn(context, holder) &&
+    isSameHandle(holder.handle, request.handle) &&
+    holder.byteSize === request.byteSize &&
+    holder.offset === offset &&
+    (deviceId === undefined || BigInt(holder.deviceId) === deviceId) &&
+    (deviceUuid === undefined || holder.deviceUuid === deviceUuid)
+  );
+}
+
+/** Throws unless the caller may put another region in the place of this one. */
+function assertReplaceable(
+  holder: Registration | undefined,
+  name: string,
+  generation: bigint,
+  context: CallContext,
+): asserts holder is Registration {
+  if (holder === undefined) throw refusals.notReplaceable(name, "there is none");
+  if (!mayTouch(context, holder)) throw refusals.notOwner(name);
+  if (holder.generation !== generation) throw refusals.otherGeneration(name, generation, holder.generation);
+  if (holder.replacing !== undefined) throw refusals.notReplaceable(name, "it is being replaced");
+  if (holder.leaving !== undefined) throw refusals.notReplaceable(name, "it is being unregistered");
+}
+
+/** Throws FAILED_PRECONDITION if the region is on its way out. */
+function assertStays({ name, state, leaving }: Registration): void {
+  if ((state !== "ready" && state !== "orphaned") || leaving !== undefined) throw refusals.leaving(name);
+}
