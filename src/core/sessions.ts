@@ -11,7 +11,7 @@ import { SecretDigest } from "./secret.js";
 export const sessionHeader = "cudashm-session";
 
 /** The longest that a session may outlive its stream, in milliseconds: a day. */
-export const maxResumeGraceMs = 86_400_000;
+const maxResumeGraceMs = 86_400_000;
 
 /** Sessions there may be at once, those that wait to be resumed included. */
 const maxSessions = 10_000;
