@@ -20,6 +20,7 @@
         "src/arguments.cc",
         "src/call_queue.cc",
         "src/completions.cc",
+        "src/crc32c.cc",
         "src/device_context.cc",
         "src/device_memory.cc",
         "src/driver.cc",

@@ -11,17 +11,24 @@ namespace {
   throw Napi::TypeError::New(env, "argument " + std::to_string(index + 1) + " must be " + expected);
 }
 
+bool IsIntegerUpTo(double most, Napi::Value value, double& number) {
+  if (!value.IsNumber()) return false;
+  number = value.As<Napi::Number>().DoubleValue();
+  return number >= 0 && number <= most && std::trunc(number) == number;
+}
+
 }  // namespace
 
 std::int32_t IntegerArgument(const Napi::CallbackInfo& info, std::size_t index) {
-  const Napi::Value value = info[index];
-  if (value.IsNumber()) {
-    const double number = value.As<Napi::Number>().DoubleValue();
-    if (number >= 0 && number <= INT32_MAX && std::trunc(number) == number) {
-      return static_cast<std::int32_t>(number);
-    }
-  }
+  double number = 0;
+  if (IsIntegerUpTo(INT32_MAX, info[index], number)) return static_cast<std::int32_t>(number);
   Refuse(info.Env(), index, "an integer from 0 to 2147483647");
+}
+
+std::uint32_t Uint32Argument(const Napi::CallbackInfo& info, std::size_t index) {
+  double number = 0;
+  if (IsIntegerUpTo(UINT32_MAX, info[index], number)) return static_cast<std::uint32_t>(number);
+  Refuse(info.Env(), index, "an integer from 0 to 4294967295");
 }
 
 std::uint64_t Uint64Argument(const Napi::CallbackInfo& info, std::size_t index) {

@@ -16,6 +16,7 @@ struct ByteView {
 };
 
 std::int32_t IntegerArgument(const Napi::CallbackInfo& info, std::size_t index);
+std::uint32_t Uint32Argument(const Napi::CallbackInfo& info, std::size_t index);
 std::uint64_t Uint64Argument(const Napi::CallbackInfo& info, std::size_t index);
 // Over shared memory too. Detached or out of bounds, it has size 0.
 ByteView BytesArgument(const Napi::CallbackInfo& info, std::size_t index);

@@ -21,6 +21,7 @@ void DeviceContext::Leave(std::chrono::milliseconds linger) {
     std::lock_guard lock(mutex_);
     if (--users_ > 0) return;
     now = idle_since_ = Clock::now();
+    idle_until_ = now + linger;
   }
   if (linger.count() == 0) {
     ReleaseIfIdle(now);
@@ -29,8 +30,27 @@ void DeviceContext::Leave(std::chrono::milliseconds linger) {
   }
 }
 
+bool DeviceContext::Visit() {
+  std::lock_guard lock(mutex_);
+  if (context_ == nullptr) return false;
+  ++visitors_;
+  return true;
+}
+
+void DeviceContext::EndVisit() {
+  Clock::time_point idle_since;
+  {
+    std::lock_guard lock(mutex_);
+    --visitors_;
+    idle_since = idle_since_;
+    if (users_ > 0 || Clock::now() < idle_until_) return;
+  }
+  // Its time came during the visit, and found somebody there.
+  ReleaseIfIdle(idle_since);
+}
+
 Outcome DeviceContext::With(const std::function<Outcome()>& calls) const {
-  // Read without the lock: it cannot change while there is a user.
+  // Read without the lock: it cannot change while there is a user or a visitor.
   const CUresult pushed = api_.ctx_push_current(context_);
   if (pushed != kCudaSuccess) return {pushed, "cuCtxPushCurrent"};
   const Outcome outcome = calls();
@@ -43,7 +63,7 @@ Outcome DeviceContext::With(const std::function<Outcome()>& calls) const {
 void DeviceContext::ReleaseIfIdle(Clock::time_point idle_since) {
   std::lock_guard lock(mutex_);
   // Somebody may have come, and gone again, meanwhile: then it is no longer this call's turn.
-  if (context_ == nullptr || users_ > 0 || idle_since_ != idle_since) return;
+  if (context_ == nullptr || users_ + visitors_ > 0 || idle_since_ != idle_since) return;
   context_ = nullptr;
   // A refusal is sticky or the driver's own end; either way there is nothing left to release.
   api_.device_primary_ctx_release(device_);

@@ -24,7 +24,12 @@ class DeviceContext {
   // Counts a user out; after the last, the context goes at once for 0, else once idle for `linger`.
   void Leave(std::chrono::milliseconds linger);
 
-  // Runs `calls` with the context current on this thread. Only for a user that was counted in.
+  // Counts a visitor in, who makes no context and for whom none stays longer than it would have; false, with
+  // nobody counted, if there is none.
+  bool Visit();
+  void EndVisit();
+
+  // Runs `calls` with the context current on this thread. Only for a user or a visitor that was counted in.
   Outcome With(const std::function<Outcome()>& calls) const;
 
  private:
@@ -37,7 +42,9 @@ class DeviceContext {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   std::size_t users_ = 0;
+  std::size_t visitors_ = 0;
   Clock::time_point idle_since_;
+  Clock::time_point idle_until_;
 };
 
 }  // namespace cudashm

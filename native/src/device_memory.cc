@@ -1,7 +1,9 @@
 #include "device_memory.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "crc32c.h"
 #include "process_end.h"
 
 namespace cudashm {
@@ -9,6 +11,9 @@ namespace cudashm {
 namespace {
 
 using std::chrono::milliseconds;
+
+// A checksum's bytes go through the processor's cache in portions of this size.
+constexpr std::size_t kChecksumPortion = 256 * 1024;
 
 // The driver's call that takes back what `origin` gave. The context's user goes with the memory.
 Outcome EndMemory(Device& device, milliseconds linger, DeviceMemory::Origin origin, CUdeviceptr pointer) {
@@ -111,6 +116,28 @@ void DeviceMemory::Write(std::uint64_t offset, Bytes from, Done done) {
         return {device_.api.stream_synchronize(nullptr), "cuStreamSynchronize"};
       },
       std::move(done));
+}
+
+void DeviceMemory::Checksum(std::uint64_t offset, std::size_t byte_size, std::uint32_t seed, OnChecksum done) {
+  RequireRange(offset, byte_size);
+  auto checksum = std::make_shared<std::uint32_t>(seed);
+  Use(
+      "checksum",
+      [this, offset, byte_size, checksum]() -> Outcome {
+        Bytes portion(std::min(byte_size, kChecksumPortion));
+        for (std::size_t at = 0; at < byte_size; at += portion.size()) {
+          const std::size_t size = std::min(byte_size - at, portion.size());
+          const CUdeviceptr from = pointer_ + offset + at;
+          const CUresult copied = device_.api.memcpy_device_to_host(portion.data(), from, size);
+          if (copied != kCudaSuccess) return {copied, "cuMemcpyDtoH"};
+          *checksum = Crc32c(*checksum, portion.data(), size);
+        }
+        return {};
+      },
+      [checksum, done](std::optional<Failure> failure) {
+        if (failure.has_value()) return done(std::move(*failure));
+        done(*checksum);
+      });
 }
 
 void DeviceMemory::ExportHandle(OnBytes done) {

@@ -27,6 +27,7 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
   using Done = std::function<void(std::optional<Failure>)>;
   using OnMemory = std::function<void(Result<Ptr>)>;
   using OnBytes = std::function<void(Result<Bytes>)>;
+  using OnChecksum = std::function<void(Result<std::uint32_t>)>;
 
   // Imports the allocation behind `handle`; its size is what the driver reports.
   static void Open(Device& device, std::chrono::milliseconds linger, const CUipcMemHandle& handle,
@@ -49,6 +50,9 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
   void Read(std::uint64_t offset, std::size_t byte_size, OnBytes done);
   // Copies in, and is done when the bytes are in device memory. Throws NativeError (argument) beyond the end.
   void Write(std::uint64_t offset, Bytes from, Done done);
+  // CRC-32C of the bytes, carried on from `seed`; one call on a lane, so callers keep the pieces small. Throws
+  // NativeError (argument) beyond the end.
+  void Checksum(std::uint64_t offset, std::size_t byte_size, std::uint32_t seed, OnChecksum done);
   // The 64 bytes by which another process imports this allocation.
   void ExportHandle(OnBytes done);
   // Ends the import or frees the allocation. After a failure it may be called again; once ended, it does

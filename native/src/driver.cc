@@ -133,6 +133,22 @@ void Driver::QueryMemory(Device& device, std::chrono::milliseconds linger,
   if (!posted) done(Failure{Failure::Kind::full});
 }
 
+void Driver::QueryFree(Device& device, std::function<void(Result<std::optional<std::size_t>>)> done) {
+  const bool posted = device.queue.Post("free memory", CallQueue::Room::limited, [this, &device, done] {
+    if (!device.context.Visit()) return done(std::nullopt);
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    const Outcome outcome = device.context.With([&]() -> Outcome {
+      return {api_.mem_get_info(&free_bytes, &total_bytes), "cuMemGetInfo"};
+    });
+    Result<std::optional<std::size_t>> result = std::optional(free_bytes);
+    if (!outcome.ok()) result = Refused(api_, outcome);
+    device.context.EndVisit();
+    done(std::move(result));
+  });
+  if (!posted) done(Failure{Failure::Kind::full});
+}
+
 Device* Driver::FindDevice(int ordinal) {
   if (ordinal < 0 || ordinal >= device_count_.load()) return nullptr;
   return devices_[static_cast<std::size_t>(ordinal)].get();

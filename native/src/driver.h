@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class Driver {
   // Free and total memory of a device; needs a context.
   void QueryMemory(Device& device, std::chrono::milliseconds linger,
                    std::function<void(Result<MemoryInfo>)> done);
+  // Free memory of a device in bytes; nothing where there is no context, and none is made.
+  void QueryFree(Device& device, std::function<void(Result<std::optional<std::size_t>>)> done);
 
   // Null where there is no such device, or before the driver was initialised.
   Device* FindDevice(int ordinal);

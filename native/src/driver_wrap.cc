@@ -45,7 +45,8 @@ Napi::Function DriverWrap::Define(Napi::Env env) {
        InstanceAccessor<&DriverWrap::Version>("version"),
        InstanceMethod<&DriverWrap::Initialise>("initialise"), InstanceMethod<&DriverWrap::Devices>("devices"),
        InstanceMethod<&DriverWrap::Attribute>("attribute"),
-       InstanceMethod<&DriverWrap::MemoryInfo>("memoryInfo"), InstanceMethod<&DriverWrap::Open>("open"),
+       InstanceMethod<&DriverWrap::MemoryInfo>("memoryInfo"),
+       InstanceMethod<&DriverWrap::FreeBytes>("freeBytes"), InstanceMethod<&DriverWrap::Open>("open"),
        InstanceMethod<&DriverWrap::Allocate>("allocate"),
        InstanceMethod<&DriverWrap::RunningCalls>("runningCalls")});
 }
@@ -124,6 +125,17 @@ Napi::Value DriverWrap::MemoryInfo(const Napi::CallbackInfo& info) {
     return object;
   };
   driver_->QueryMemory(device, linger_, SettleWith<cudashm::MemoryInfo>(ticket, convert));
+  return promise;
+}
+
+Napi::Value DriverWrap::FreeBytes(const Napi::CallbackInfo& info) {
+  Device& device = DeviceArgument(info, 0);
+  auto [promise, ticket] = Environment::Of(info.Env()).completions.Begin(info.Env());
+  using Free = std::optional<std::size_t>;
+  driver_->QueryFree(device, SettleWith<Free>(ticket, [](Napi::Env env, Napi::Value, const Free& free_bytes) {
+    if (!free_bytes.has_value()) return env.Null();
+    return Napi::BigInt::New(env, std::uint64_t{*free_bytes}).As<Napi::Value>();
+  }));
   return promise;
 }
 

@@ -25,6 +25,7 @@ class DriverWrap : public Napi::ObjectWrap<DriverWrap> {
   Napi::Value Devices(const Napi::CallbackInfo& info);
   Napi::Value Attribute(const Napi::CallbackInfo& info);
   Napi::Value MemoryInfo(const Napi::CallbackInfo& info);
+  Napi::Value FreeBytes(const Napi::CallbackInfo& info);
   Napi::Value Open(const Napi::CallbackInfo& info);
   Napi::Value Allocate(const Napi::CallbackInfo& info);
   Napi::Value RunningCalls(const Napi::CallbackInfo& info);

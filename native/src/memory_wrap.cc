@@ -38,6 +38,7 @@ Napi::Function MemoryWrap::Define(Napi::Env env) {
                       InstanceAccessor<&MemoryWrap::DevicePointer>("devicePointer"),
                       InstanceAccessor<&MemoryWrap::ByteSize>("byteSize"),
                       InstanceMethod<&MemoryWrap::Read>("read"), InstanceMethod<&MemoryWrap::Write>("write"),
+                      InstanceMethod<&MemoryWrap::Checksum>("checksum"),
                       InstanceMethod<&MemoryWrap::ExportHandle>("exportHandle"),
                       InstanceMethod<&MemoryWrap::Close>("close")});
 }
@@ -97,6 +98,20 @@ Napi::Value MemoryWrap::Write(const Napi::CallbackInfo& info) {
   auto [promise, ticket] = Environment::Of(info.Env()).completions.Begin(info.Env());
   OrThrowRangeError(info.Env(), [&, ticket = ticket] {
     memory_->Write(offset, DeviceMemory::Bytes(from.data, from.data + from.size), SettleWithNull(ticket));
+  });
+  return promise;
+}
+
+Napi::Value MemoryWrap::Checksum(const Napi::CallbackInfo& info) {
+  const std::uint64_t offset = Uint64Argument(info, 0);
+  const std::uint64_t byte_size = Uint64Argument(info, 1);
+  const std::uint32_t seed = Uint32Argument(info, 2);
+  auto [promise, ticket] = Environment::Of(info.Env()).completions.Begin(info.Env());
+  auto convert = [](Napi::Env env, Napi::Value, std::uint32_t checksum) -> Napi::Value {
+    return Napi::Number::New(env, checksum);
+  };
+  OrThrowRangeError(info.Env(), [&, ticket = ticket] {
+    memory_->Checksum(offset, byte_size, seed, SettleWith<std::uint32_t>(ticket, convert));
   });
   return promise;
 }

@@ -20,6 +20,7 @@ class MemoryWrap : public Napi::ObjectWrap<MemoryWrap> {
   Napi::Value ByteSize(const Napi::CallbackInfo& info);
   Napi::Value Read(const Napi::CallbackInfo& info);
   Napi::Value Write(const Napi::CallbackInfo& info);
+  Napi::Value Checksum(const Napi::CallbackInfo& info);
   Napi::Value ExportHandle(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);
 

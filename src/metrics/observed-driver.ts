@@ -42,6 +42,10 @@ export class ObservedDriver implements CudaDriver {
     this.#observer.mapped(deviceId, mapping.byteSize, 1);
     return new ObservedMapping(mapping, this.#observer);
   }
+
+  async freeBytes(deviceId: number): Promise<bigint | null> {
+    return (await this.#driver.freeBytes?.(deviceId)) ?? null;
+  }
 }
 
 class ObservedMapping implements DeviceMapping {
@@ -69,6 +73,10 @@ class ObservedMapping implements DeviceMapping {
 
   write(offset: bigint, from: Uint8Array): Promise<void> {
     return watched(this.#observer, "copy", () => this.#mapping.write(offset, from));
+  }
+
+  checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number> {
+    return watched(this.#observer, "copy", () => this.#mapping.checksum(offset, byteSize, seed));
   }
 
   async close(): Promise<void> {

@@ -45,6 +45,8 @@ export interface RawMemory {
   readonly byteSize: bigint;
   read(offset: bigint, into: Uint8Array): Promise<RawFailure | null>;
   write(offset: bigint, from: Uint8Array): Promise<RawFailure | null>;
+  /** CRC-32C, carried on from `seed`. */
+  checksum(offset: bigint, byteSize: bigint, seed: number): Promise<RawFailure | number>;
   exportHandle(): Promise<RawFailure | Uint8Array>;
   close(): Promise<RawFailure | null>;
 }
@@ -59,6 +61,8 @@ export interface RawDriver {
   /** A `CUdevice_attribute` by its number. */
   attribute(deviceId: number, attribute: number): Promise<RawFailure | number>;
   memoryInfo(deviceId: number): Promise<RawFailure | RawMemoryInfo>;
+  /** null where there is no context. */
+  freeBytes(deviceId: number): Promise<RawFailure | bigint | null>;
   open(deviceId: number, handle: Uint8Array): Promise<RawFailure | RawMemory>;
   allocate(deviceId: number, byteSize: bigint): Promise<RawFailure | RawMemory>;
   runningCalls(): readonly RawCall[];

@@ -23,6 +23,9 @@ type Checked = <T>(result: T | RawFailure) => T;
 // A piece is copied once more on the loop's thread, which it must not hold up.
 const pieceBytes = 256 * 1024;
 
+// No lane is held by one checksum for longer than this many bytes take.
+const checksumPieceBytes = 4n * 1024n * 1024n;
+
 class NativeMemory {
   readonly #raw: RawMemory;
   readonly #checked: Checked;
@@ -53,8 +56,31 @@ class NativeMemory {
     await this.#inPieces(offset, from, (at, piece) => this.#raw.write(at, piece));
   }
 
+  async checksum(offset: bigint, byteSize: bigint, seed = 0): Promise<number> {
+    this.#requireRange(offset, byteSize);
+    const end = offset + byteSize;
+    let checksum = seed;
+    let at = offset;
+    // At least one piece, as of a copy.
+    do {
+      const left = end - at;
+      const piece = left < checksumPieceBytes ? left : checksumPieceBytes;
+      checksum = this.#checked(await this.#raw.checksum(at, piece, checksum));
+      at += piece;
+    } while (at < end);
+    return checksum;
+  }
+
   async close(): Promise<void> {
     this.#checked(await this.#raw.close());
+  }
+
+  #requireRange(offset: bigint, byteSize: bigint): void {
+    if (offset >= 0n && byteSize >= 0n && offset + byteSize <= this.byteSize) return;
+    throw new RegistryError(
+      "OUT_OF_RANGE",
+      `${byteSize} bytes at offset ${offset} reach beyond the allocation, which has ${this.byteSize} bytes`,
+    );
   }
 
   async #inPieces(
@@ -63,12 +89,7 @@ class NativeMemory {
     copy: (at: bigint, piece: Uint8Array) => Promise<RawFailure | null>,
   ): Promise<void> {
     const length = bytes.byteLength;
-    if (offset < 0n || offset + BigInt(length) > this.byteSize) {
-      throw new RegistryError(
-        "OUT_OF_RANGE",
-        `${length} bytes at offset ${offset} reach beyond the allocation, which has ${this.byteSize} bytes`,
-      );
-    }
+    this.#requireRange(offset, BigInt(length));
     let done = 0;
     // At least one piece, so that an empty copy is refused after a close as any other.
     do {

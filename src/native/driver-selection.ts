@@ -77,6 +77,10 @@ export class SelectedDriver implements CudaDriver {
     return (await this.#selected()).memoryInfo(deviceId);
   }
 
+  async freeBytes(deviceId: number): Promise<bigint | null> {
+    return (await this.#selected()).freeBytes(deviceId);
+  }
+
   /** Looks whether the driver still works, at the price of a few cheap calls. The outcome shows in `health`. */
   async probe(inUse: readonly number[]): Promise<void> {
     await (await this.#selected()).probe(inUse);

@@ -106,6 +106,11 @@ export class NativeDriver implements CudaDriver {
     return this.#checked(await this.#raw.memoryInfo(deviceId));
   }
 
+  async freeBytes(deviceId: number): Promise<bigint | null> {
+    await this.#requireDevice(deviceId);
+    return this.#checked(await this.#raw.freeBytes(deviceId));
+  }
+
   /**
    * Asks the driver about every device, which needs no context, and about the memory of those in `inUse`, whose
    * contexts there are. Rejects as `open` does; the outcome shows in `health` until the next probe.

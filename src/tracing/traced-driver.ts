@@ -32,6 +32,10 @@ export class TracedDriver implements CudaDriver {
     );
     return new TracedMapping(mapping, this.#tracer, attributesOf(this.#driver, deviceId));
   }
+
+  async freeBytes(deviceId: number): Promise<bigint | null> {
+    return (await this.#driver.freeBytes?.(deviceId)) ?? null;
+  }
 }
 
 class TracedMapping implements DeviceMapping {
@@ -60,6 +64,10 @@ class TracedMapping implements DeviceMapping {
 
   write(offset: bigint, from: Uint8Array): Promise<void> {
     return this.#mapping.write(offset, from);
+  }
+
+  checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number> {
+    return this.#mapping.checksum(offset, byteSize, seed);
   }
 
   close(): Promise<void> {

@@ -4,6 +4,7 @@ import { type CudaDriver, type DeviceMapping, DriverError } from "../../src/core
 import type { RegistryError } from "../../src/core/errors.js";
 import { IpcMemHandle } from "../../src/core/handle.js";
 import { RegionRegistry } from "../../src/core/registry.js";
+import { crc32c } from "../helpers/crc32c.js";
 import { context, expectRejection, request } from "../helpers/registry-harness.js";
 
 /** A process that holds one allocation and made a handle of it. */
@@ -116,6 +117,52 @@ export function describeDriverContract(name: string, createHarness: () => Promis
         expect([...into]).toEqual([8, 8]);
       }
       expect([...(await exporter.read(4090, 6))]).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+
+    test("makes the checksum of any window, at once or in parts, and sees what the exporter wrote since", async () => {
+      const size = 9 << 20;
+      await using exporter = await harness.startExporter(size, 0);
+      await using mapping = await driver.open(0, exporter.handle);
+      const bytes = randomBytes(size);
+      await mapping.write(0n, bytes);
+      expect(await mapping.checksum(0n, BigInt(size))).toBe(crc32c(bytes));
+      expect(await mapping.checksum(7n, 4_200_001n)).toBe(crc32c(bytes.subarray(7, 7 + 4_200_001)));
+      const first = await mapping.checksum(0n, 5_000_001n);
+      expect(await mapping.checksum(5_000_001n, BigInt(size) - 5_000_001n, first)).toBe(crc32c(bytes));
+      await exporter.write(0, Buffer.from("123456789"));
+      expect(await mapping.checksum(0n, 9n)).toBe(0xe3069283);
+      await mapping.write(64n, new Uint8Array(32));
+      expect(await mapping.checksum(64n, 32n)).toBe(0x8a9136aa);
+      await mapping.write(64n, new Uint8Array(32).fill(0xff));
+      expect(await mapping.checksum(64n, 32n)).toBe(0x62a8ab43);
+    });
+
+    test("the checksum of no bytes is 0, or that of the bytes before them", async () => {
+      await using exporter = await harness.startExporter(4096, 0);
+      await using mapping = await driver.open(0, exporter.handle);
+      expect(await mapping.checksum(0n, 0n)).toBe(0);
+      expect(await mapping.checksum(mapping.byteSize, 0n, 0xffff_ffff)).toBe(0xffff_ffff);
+    });
+
+    test("refuses a checksum beyond the allocation, and one after the close", async () => {
+      await using exporter = await harness.startExporter(4096, 0);
+      const mapping = await driver.open(0, exporter.handle);
+      const end = mapping.byteSize;
+      const windows = [
+        [0n, end + 1n],
+        [end, 1n],
+        [end + 1n, 0n],
+        [-1n, 1n],
+        [2n, -1n],
+        [2n ** 64n - 1n, 2n],
+        [0n, 2n ** 64n],
+      ] as const;
+      for (const [offset, byteSize] of windows) {
+        await expectRejection(mapping.checksum(offset, byteSize), "OUT_OF_RANGE", /./);
+      }
+      await mapping.close();
+      await expectRejection(mapping.checksum(0n, 1n), "FAILED_PRECONDITION", /closed/);
+      await expectRejection(mapping.checksum(0n, 0n), "FAILED_PRECONDITION", /closed/);
     });
 
     test.each([

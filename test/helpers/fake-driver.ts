@@ -8,6 +8,7 @@ import {
 } from "../../src/core/driver.js";
 import { RegistryError } from "../../src/core/errors.js";
 import { IpcMemHandle } from "../../src/core/handle.js";
+import { crc32c } from "./crc32c.js";
 import { keepPointerSecret, keepSecret } from "./secrets.js";
 
 /** What an exporter would hold: memory of a device and the handle that lets others map it. */
@@ -101,15 +102,15 @@ export class FakeDriver implements CudaDriver {
 
   #map(deviceId: number, handle: IpcMemHandle, bytes: Uint8Array): DeviceMapping {
     let closed = false;
-    const copy = async (offset: bigint, length: number, run: (start: number) => void) => {
-      if (offset < 0n || offset + BigInt(length) > bytes.byteLength) {
+    const copy = async <T>(offset: bigint, length: bigint, run: (start: number) => T): Promise<T> => {
+      if (offset < 0n || length < 0n || offset + length > bytes.byteLength) {
         throw new RegistryError("OUT_OF_RANGE", "beyond the allocation");
       }
       if (closed) throw new RegistryError("FAILED_PRECONDITION", "the mapping is closed");
       await this.beforeCopy?.();
       // The core closes nothing while a copy runs, so the fake need not wait for one as the addon does.
       if (closed) throw new Error("the fake's memory was used after its close");
-      run(Number(offset));
+      return run(Number(offset));
     };
     const close = async () => {
       this.closeCalls++;
@@ -130,8 +131,12 @@ export class FakeDriver implements CudaDriver {
       devicePointer,
       byteSize: BigInt(bytes.byteLength),
       read: (offset, into) =>
-        copy(offset, into.byteLength, (start) => into.set(bytes.subarray(start, start + into.byteLength))),
-      write: (offset, from) => copy(offset, from.byteLength, (start) => bytes.set(from, start)),
+        copy(offset, BigInt(into.byteLength), (start) =>
+          into.set(bytes.subarray(start, start + into.byteLength)),
+        ),
+      write: (offset, from) => copy(offset, BigInt(from.byteLength), (start) => bytes.set(from, start)),
+      checksum: (offset, byteSize, seed) =>
+        copy(offset, byteSize, (start) => crc32c(bytes.subarray(start, start + Number(byteSize)), seed)),
       close,
       [Symbol.asyncDispose]: close,
     };

@@ -25,6 +25,7 @@ test("an open and its close are told with device and size, and the mapping works
   const read = new Uint8Array(2);
   await mapping.read(3n, read);
   expect([...read]).toEqual([7, 8]);
+  expect(await mapping.checksum(4n, 1n, await mapping.checksum(0n, 4n))).toBe(await mapping.checksum(0n, 5n));
   await mapping.close();
   expect(driver.openMappings).toBe(0);
   expect(told).toEqual([
@@ -33,6 +34,13 @@ test("an open and its close are told with device and size, and the mapping works
     ["ended", "close", 1, true],
     ["mapped", 1, 64n, -1],
   ]);
+});
+
+test("free memory is what the driver says, and unknown where it does not say", async () => {
+  const { driver, observer } = observed();
+  expect(await observer.freeBytes(1)).toBeNull();
+  Object.assign(driver, { freeBytes: async (deviceId: number) => BigInt(deviceId) });
+  expect(await observer.freeBytes(1)).toBe(1n);
 });
 
 test("what is closed twice was mapped once", async () => {
@@ -58,6 +66,7 @@ test("a refused open, close and copy are told by CUDA's name, and refused to the
     });
   };
   await expect(mapping.read(0n, new Uint8Array(1))).rejects.toThrow("lost");
+  await expect(mapping.checksum(0n, 1n)).rejects.toThrow("lost");
   driver.beforeClose = () => {
     throw driverError(1, "CUDA_ERROR_INVALID_VALUE");
   };
@@ -67,6 +76,7 @@ test("a refused open, close and copy are told by CUDA's name, and refused to the
     ["ended", "open", 0, true],
     ["ended", "open", 0, true],
     ["mapped", 0, 64n, 1],
+    ["refused", "copy", "CUDA_ERROR_ILLEGAL_ADDRESS"],
     ["refused", "copy", "CUDA_ERROR_ILLEGAL_ADDRESS"],
     ["refused", "close", "CUDA_ERROR_INVALID_VALUE"],
     ["ended", "close", 0, true],

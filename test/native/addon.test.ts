@@ -43,7 +43,15 @@ test("wrong arguments are thrown at once, whatever they are", () => {
   for (const attribute of [-1, 0.5, "1", undefined]) {
     wrong(() => driver.attribute(0, attribute as never)).toThrow("argument 2 must be an integer");
   }
+  for (const seed of [-1, 0.5, 2 ** 32, 1n, undefined]) {
+    wrong(() => memory.checksum(0n, 1n, seed as never)).toThrow("argument 3 must be an integer");
+  }
+  wrong(() => memory.checksum(0n, 1 as never, 0)).toThrow("argument 2 must be a bigint");
+  for (const fd of [-1, 0.5, "0", undefined]) {
+    wrong(() => addon.lockFile(fd as never)).toThrow("argument 1 must be an integer");
+  }
   wrong(() => driver.attribute(1, 1)).toThrow(RangeError);
+  wrong(() => driver.freeBytes(1)).toThrow(RangeError);
   wrong(() => driver.open(1, new Uint8Array(64))).toThrow(RangeError);
   for (const handle of [new Uint8Array(63), new Uint8Array(65), new Uint8Array(0)]) {
     wrong(() => driver.open(0, handle)).toThrow("argument 2 must have 64 bytes");
@@ -57,6 +65,8 @@ test("wrong arguments are thrown at once, whatever they are", () => {
 test("a copy beyond the end is thrown, and keeps no promise waiting", async () => {
   wrong(() => memory.read(64n, new Uint8Array(1))).toThrow(RangeError);
   wrong(() => memory.write(2n ** 64n - 1n, new Uint8Array(2))).toThrow(RangeError);
+  wrong(() => memory.checksum(64n, 1n, 0)).toThrow(RangeError);
+  wrong(() => memory.checksum(1n, 2n ** 64n - 1n, 0)).toThrow(RangeError);
   expect(await memory.read(64n, new Uint8Array(0))).toBeNull();
 });
 

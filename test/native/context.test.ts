@@ -71,6 +71,30 @@ test("a mapping that comes within the linger finds the context still there", asy
   expect([loaded.retains(), loaded.releases()]).toEqual([1, 0]);
 });
 
+test("free memory is told of a device that has a context, and asking makes none", async () => {
+  using loaded = await load(0);
+  const { driver } = loaded;
+  expect(await driver.freeBytes(0)).toBeNull();
+  const mapping = await driver.open(0, handle);
+  expect(await driver.freeBytes(0)).toBe((await driver.memoryInfo(0)).freeBytes);
+  expect(await driver.freeBytes(1)).toBeNull();
+  await mapping.close();
+  expect(await driver.freeBytes(0)).toBeNull();
+  expect([loaded.retains(), loaded.releases()]).toEqual([1, 1]);
+  await expect(driver.freeBytes(2)).rejects.toMatchObject({ cudaCode: 101 });
+});
+
+test("asking for free memory again and again keeps no context that is about to go", async () => {
+  using loaded = await load(80);
+  await (await loaded.driver.open(0, handle)).close();
+  const asked = [];
+  do asked.push(await loaded.driver.freeBytes(0));
+  while (asked.at(-1) !== null && asked.length < 100_000);
+  expect(asked.length).toBeGreaterThan(1);
+  expect(asked.at(-1)).toBeNull();
+  expect([loaded.retains(), loaded.releases()]).toEqual([1, 1]);
+});
+
 test("a context that cannot be made is told, and tried again by the next open", async () => {
   using loaded = await load(0, { CUDASHM_EMULATED_FAULTS: "cuDevicePrimaryCtxRetain@1=2" });
   await expect(loaded.driver.open(0, handle)).rejects.toMatchObject({

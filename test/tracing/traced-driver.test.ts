@@ -3,6 +3,7 @@ import { RegistryError } from "../../src/core/errors.js";
 import { RegionRegistry } from "../../src/core/registry.js";
 import { traceRequests } from "../../src/tracing/request-spans.js";
 import { TracedDriver } from "../../src/tracing/traced-driver.js";
+import { crc32c } from "../helpers/crc32c.js";
 import { createDeferred } from "../helpers/deferred.js";
 import { driverError, FakeDriver } from "../helpers/fake-driver.js";
 import { context, request, untilIdle } from "../helpers/registry-harness.js";
@@ -111,6 +112,10 @@ test("everything else is the driver's own", async () => {
   const read = new Uint8Array(2);
   await mapping.read(0n, read);
   expect([...read]).toEqual([0, 7]);
+  expect(await mapping.checksum(1n, 1n, 5)).toBe(crc32c(Uint8Array.of(7), 5));
+  expect(await traced.freeBytes(0)).toBeNull();
+  Object.assign(driver, { freeBytes: async (deviceId: number) => BigInt(deviceId) });
+  expect(await traced.freeBytes(1)).toBe(1n);
   await mapping[Symbol.asyncDispose]();
   expect(driver.openMappings).toBe(0);
 });

@@ -1,5 +1,6 @@
 #include "../../src/device_memory.h"
 
+#include <cstring>
 #include <future>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../src/crc32c.h"
 #include "../../src/device.h"
 #include "check.h"
 #include "fake_driver.h"
@@ -38,6 +40,7 @@ struct Promised {
 using Ended = Promised<std::optional<Failure>>;
 using Made = Promised<Result<DeviceMemory::Ptr>>;
 using Copied = Promised<Result<DeviceMemory::Bytes>>;
+using Summed = Promised<Result<std::uint32_t>>;
 
 Result<DeviceMemory::Ptr> Open(Device& device, milliseconds linger = kAtOnce) {
   Made made;
@@ -180,6 +183,53 @@ void NoCopyReachesBeyondTheEnd() {
   Close(*memory);
 }
 
+std::uint32_t Checksum(DeviceMemory& memory, std::uint64_t offset, std::size_t byte_size, std::uint32_t seed) {
+  Summed summed;
+  memory.Checksum(offset, byte_size, seed, summed.Done());
+  return std::get<std::uint32_t>(summed.Get());
+}
+
+void AChecksumIsOfTheMemoryAndCarriedOn() {
+  ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  std::memcpy(FakeMemory() + 1, "123456789", 9);
+  CHECK(Checksum(*memory, 1, 9, 0) == 0xe3069283);
+  CHECK(Checksum(*memory, 5, 5, Checksum(*memory, 1, 4, 0)) == 0xe3069283);
+  CHECK(Checksum(*memory, 64, 0, 5) == 5);
+  Close(*memory);
+}
+
+// Larger than any portion, on memory of the test's own.
+void AChecksumOfManyPortionsIsThatOfTheWhole() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  std::vector<std::uint8_t> bytes(600'001);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * i / 251);
+  CHECK(device.context.Enter(device.id).ok());
+  auto memory = std::make_shared<DeviceMemory>(device, kAtOnce, DeviceMemory::Origin::allocated,
+                                               reinterpret_cast<CUdeviceptr>(bytes.data()), bytes.size());
+  CHECK(Checksum(*memory, 0, bytes.size(), 0) == Crc32c(0, bytes.data(), bytes.size()));
+  CHECK(driver.copies == 3);
+  Close(*memory);
+}
+
+void ARefusedCopyAndAClosedMemoryHaveNoChecksum() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto memory = MustOpen(device);
+  driver.copy_result = 700;
+  Summed refused;
+  memory->Checksum(0, 8, 0, refused.Done());
+  const auto result = refused.Get();
+  CHECK(std::get<Failure>(result).code == 700);
+  CHECK(std::string(std::get<Failure>(result).call) == "cuMemcpyDtoH");
+  Close(*memory);
+  Summed late;
+  memory->Checksum(0, 0, 0, late.Done());
+  CHECK(std::get<Failure>(late.Get()).kind == Failure::Kind::closed);
+}
+
 void ACloseWaitsForTheCopiesThatRun() {
   FakeDriver& driver = ResetFakeDriver();
   Device& device = NewDevice();
@@ -293,6 +343,9 @@ int main() {
   RUN(AFailedCloseCanBeTriedAgain);
   RUN(BytesGoInAndComeOut);
   RUN(NoCopyReachesBeyondTheEnd);
+  RUN(AChecksumIsOfTheMemoryAndCarriedOn);
+  RUN(AChecksumOfManyPortionsIsThatOfTheWhole);
+  RUN(ARefusedCopyAndAClosedMemoryHaveNoChecksum);
   RUN(ACloseWaitsForTheCopiesThatRun);
   RUN(MemoryThatNobodyHoldsIsClosed);
   RUN(ACopyHoldsMemoryThatNobodyElseHolds);
