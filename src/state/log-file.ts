@@ -3,6 +3,10 @@ import type { Ledger } from "./ledger.js";
 import { encodeLine } from "./line.js";
 import { writeState } from "./write-state.js";
 
+/** Lines that a file may have before it is worth writing anew, and how many for each of its regions. */
+const maxLines = 1000;
+const maxLinesPerRegion = 4;
+
 /** What of the file may not be as it should: nothing, what comes after its length, or any of it. */
 type Doubt = "none" | "tail" | "file";
 
@@ -14,6 +18,7 @@ export class LogFile {
   #length = 0;
   #lines = 0;
   #doubt: Doubt = "file";
+  #longAbove = maxLines;
 
   private constructor(files: FileSystem, path: string) {
     this.#files = files;
@@ -24,16 +29,12 @@ export class LogFile {
   static async create(files: FileSystem, path: string, ledger: Ledger): Promise<LogFile> {
     const log = new LogFile(files, path);
     try {
-      await log.rewrite(ledger);
+      await log.#rewrite(ledger);
     } catch (error) {
       await log.#file?.close().catch(() => {});
       throw error;
     }
     return log;
-  }
-
-  get lines(): number {
-    return this.#lines;
   }
 
   /**
@@ -54,26 +55,11 @@ export class LogFile {
     this.#lines += payloads.length;
   }
 
-  /**
-   * Puts a new file in place of this one, with what the ledger holds and no more. If it rejects, the next append
-   * tries again where it matters.
-   */
-  async rewrite(ledger: Ledger): Promise<void> {
-    const { file, length, lines } = await writeState(this.#files, `${this.#path}.new`, ledger);
-    // From here to the end a power failure can bring either file back, so neither can be added to.
-    this.#doubt = "file";
-    try {
-      await this.#files.rename(`${this.#path}.new`, this.#path);
-    } catch (error) {
-      await file.close().catch(() => {});
-      throw error;
-    }
-    await this.#file?.close().catch(() => {});
-    this.#file = file;
-    this.#length = length;
-    this.#lines = lines;
-    await syncFolderOf(this.#files, this.#path);
-    this.#doubt = "none";
+  /** Rewrites the file if that makes it much shorter. After a failure it may first grow to twice its length. */
+  async compact(ledger: Ledger): Promise<void> {
+    if (this.#lines <= Math.max(this.#longAbove, maxLinesPerRegion * ledger.size)) return;
+    this.#longAbove = 2 * this.#lines;
+    await this.#rewrite(ledger);
   }
 
   /** Tries for the last time to take out what was rejected. */
@@ -93,16 +79,39 @@ export class LogFile {
   }
 
   async #mend(ledger: Ledger): Promise<void> {
-    // Not by a rewrite at once: on a full disk there is room for less, but not for more.
-    if (this.#doubt === "tail") await this.#cutTail().catch(() => {});
-    if (this.#doubt !== "none") await this.rewrite(ledger);
+    if (this.#doubt === "none") return;
+    const isTailOnly = this.#doubt === "tail";
+    // Not by a rewrite alone: on a full disk there is room for less, but not for more.
+    const isCut = await this.#cutTail().catch(() => false);
+    if (isTailOnly && isCut) this.#doubt = "none";
+    else await this.#rewrite(ledger);
   }
 
-  async #cutTail(): Promise<void> {
+  async #cutTail(): Promise<true> {
     const file = this.#file as OpenFile;
     await file.truncate(this.#length);
     this.#doubt = "file";
     await file.datasync();
+    return true;
+  }
+
+  /** Puts a new file in place of this one, with what the ledger holds and no more. */
+  async #rewrite(ledger: Ledger): Promise<void> {
+    const { file, length, lines } = await writeState(this.#files, `${this.#path}.new`, ledger);
+    // From here to the end a power failure can bring either file back, so neither can be added to.
+    this.#doubt = "file";
+    try {
+      await this.#files.rename(`${this.#path}.new`, this.#path);
+    } catch (error) {
+      await file.close().catch(() => {});
+      throw error;
+    }
+    await this.#file?.close().catch(() => {});
+    this.#file = file;
+    this.#length = length;
+    this.#lines = lines;
+    await syncFolderOf(this.#files, this.#path);
     this.#doubt = "none";
+    this.#longAbove = maxLines;
   }
 }

@@ -51,10 +51,6 @@ const revisionBlock = 1_000_000n;
 /** Characters in one write, so that encoding them delays nothing else for long. */
 const maxWriteLength = 256 * 1024;
 
-/** Lines up to which the file is left to grow, and the multiple of its regions. */
-const maxLines = 1000;
-const maxLinesPerRegion = 4;
-
 // What a line has beside its payload.
 const maxPayloadBytes = maxLineBytes - 64;
 
@@ -67,7 +63,6 @@ export class StateFile implements RegionJournal, AsyncDisposable {
   readonly #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #reserving: Promise<void> | undefined;
-  #compactAbove = maxLines;
   #closed: Promise<void> | undefined;
 
   private constructor(log: LogFile, ledger: Ledger, lock: Lock, onCompactionError: (error: unknown) => void) {
@@ -192,7 +187,7 @@ export class StateFile implements RegionJournal, AsyncDisposable {
         this.#ledger.apply(entry);
         resolve();
       }
-      await this.#compactIfLong();
+      await this.#log.compact(this.#ledger).catch(this.#onCompactionError);
     }
     // Here and not once the promise is settled: what is asked for in between would wait for ever.
     this.#writing = undefined;
@@ -205,18 +200,6 @@ export class StateFile implements RegionJournal, AsyncDisposable {
       return index > 0 && length > maxWriteLength;
     });
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
-  }
-
-  async #compactIfLong(): Promise<void> {
-    const { lines } = this.#log;
-    if (lines <= Math.max(this.#compactAbove, maxLinesPerRegion * this.#ledger.size)) return;
-    try {
-      await this.#log.rewrite(this.#ledger);
-      this.#compactAbove = maxLines;
-    } catch (error) {
-      this.#compactAbove = 2 * lines;
-      this.#onCompactionError(error);
-    }
   }
 }
 
