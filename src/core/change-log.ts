@@ -28,7 +28,7 @@ export class ChangeLog {
   /** The last of the changes under way. */
   #tail: Promise<unknown> | undefined;
   #running = false;
-  #onNext: (() => void)[] = [];
+  readonly #onNext = new Set<() => void>();
 
   /** The first change gets the number after `revision`. */
   constructor(observers: readonly RegistryObserver[], revision = 0n) {
@@ -43,7 +43,13 @@ export class ChangeLog {
 
   /** Resolves once the next change is visible. */
   next(): Promise<void> {
-    return new Promise((resolve) => this.#onNext.push(resolve));
+    return new Promise((resolve) => this.onNext(resolve));
+  }
+
+  /** Calls `run` once the next change is visible, unless the returned function was called before. */
+  onNext(run: () => void): () => void {
+    this.#onNext.add(run);
+    return () => this.#onNext.delete(run);
   }
 
   /** Carries out a change in its turn; answers what became of it. */
@@ -107,9 +113,11 @@ export class ChangeLog {
     // A refused change was shown under this number all the same, so no other change may have it.
     this.#revision++;
     if (refusal === null || !pending.revocable) pending.apply(change);
-    const waiting = this.#onNext;
-    this.#onNext = [];
-    for (const wake of waiting) wake();
+    if (this.#onNext.size > 0) {
+      const waiting = [...this.#onNext];
+      this.#onNext.clear();
+      for (const wake of waiting) wake();
+    }
     return { change, refusal };
   }
 }

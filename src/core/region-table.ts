@@ -56,6 +56,11 @@ export class RegionTable {
     return this.#changes.next();
   }
 
+  /** Calls `run` once the next change is visible, unless the returned function was called before. */
+  onNextChange(run: () => void): () => void {
+    return this.#changes.onNext(run);
+  }
+
   /** Who has the name, visible or not. */
   get(name: string): Registration | undefined {
     return this.#byName.get(name);

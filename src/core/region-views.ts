@@ -61,6 +61,8 @@ export class RegionViews {
     const { signal } = context;
     let isOver = false;
     let wake = () => {};
+    // Not a promise of the next change: where none comes, those of everyone who ever waited would be kept.
+    let stopListeningForChange = () => {};
     const cancel = this.#clock.after(waitMs, () => {
       isOver = true;
       wake();
@@ -74,12 +76,13 @@ export class RegionViews {
         if (isOver) throw refusals.waitedInVain(name);
         await new Promise<void>((resolve) => {
           wake = resolve;
-          void this.#table.nextChange().then(resolve);
+          stopListeningForChange = this.#table.onNextChange(resolve);
         });
       }
     } finally {
       cancel();
       stopListening();
+      stopListeningForChange();
     }
   }
 

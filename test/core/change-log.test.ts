@@ -83,6 +83,17 @@ test("whoever waits for the next change wakes once it is visible", async () => {
   expect(await woken).toEqual(["a"]);
 });
 
+test("whoever no longer waits for the next change is not woken", async () => {
+  const log = new ChangeLog([]);
+  const woken: string[] = [];
+  const stop = log.onNext(() => woken.push("stopped"));
+  log.onNext(() => woken.push("waiting"));
+  stop();
+  await log.commit(pendingChange("a"));
+  await log.commit(pendingChange("b"));
+  expect(woken).toEqual(["waiting"]);
+});
+
 test("a change that comes while an earlier one is told, after others were done, waits as well", async () => {
   const gates = [createDeferred(), createDeferred(), createDeferred()];
   const told: bigint[] = [];
