@@ -24,8 +24,13 @@ export function mayTouch({ owner, session, isAdmin }: CallContext, region: Owned
 }
 
 /** Whether the caller may see and change the region as far as Triton's calls go. */
-export function maySee({ access }: RegistryPolicy, context: CallContext, region: Owned): boolean {
-  return access === "shared" || context.isAdmin === true || isOwn(context, region);
+export function maySee(policy: RegistryPolicy, context: CallContext, region: Owned): boolean {
+  return maySeeAll(policy, context) || isOwn(context, region);
+}
+
+/** Whether the caller sees the regions of everyone. */
+export function maySeeAll({ access }: RegistryPolicy, { isAdmin }: Pick<CallContext, "isAdmin">): boolean {
+  return access === "shared" || isAdmin === true;
 }
 
 /** Whether the caller owns the region, which an admin does not of what others registered. */

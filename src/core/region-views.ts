@@ -1,7 +1,7 @@
 import { abortError, listenForAbort } from "./abort.js";
 import type { ChangeHistory, WatchEvent, WatchOptions } from "./change-history.js";
 import type { Clock } from "./clock.js";
-import { maySee, type RegistryPolicy } from "./policy.js";
+import { maySee, maySeeAll, type RegistryPolicy } from "./policy.js";
 import * as refusals from "./refusals.js";
 import type { CallContext, RegionStatus } from "./region.js";
 import { pageOf, type RegionPage, type RegionQuery } from "./region-query.js";
@@ -32,7 +32,7 @@ export class RegionViews {
   /** See the registry's `statuses`. */
   statuses(context: CallContext | undefined): readonly RegionStatus[] {
     const all = this.#table.statuses();
-    if (context === undefined || this.#policy.access === "shared" || context.isAdmin === true) return all;
+    if (context === undefined || maySeeAll(this.#policy, context)) return all;
     return all.filter((region) => maySee(this.#policy, context, region));
   }
 
