@@ -40,10 +40,10 @@ export class Pin implements RegionPin {
     return this.#copy(offset, from, (start) => this.#mapping.write(start, from));
   }
 
-  async checksum(offset: bigint, byteSize: bigint): Promise<number> {
+  async checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number> {
     let sum = 0;
     await this.#use(offset, byteSize, async (start) => {
-      sum = await this.#mapping.checksum(start, byteSize);
+      sum = await this.#mapping.checksum(start, byteSize, seed);
     });
     return sum;
   }

@@ -142,6 +142,13 @@ export function notOwner(name: string): RegistryError {
   );
 }
 
+export function contentsOff(): RegistryError {
+  return new RegistryError(
+    "PERMISSION_DENIED",
+    "the contents of regions are not served; start the service with --allow-contents to serve them",
+  );
+}
+
 export function unregisterAllOff(): RegistryError {
   return new RegistryError(
     "PERMISSION_DENIED",

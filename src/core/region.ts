@@ -118,8 +118,8 @@ export interface RegionPin extends Disposable {
   read(offset: bigint, into: Uint8Array): Promise<void>;
   /** Writes `from` at `offset` of the window. Throws OUT_OF_RANGE beyond it. */
   write(offset: bigint, from: Uint8Array): Promise<void>;
-  /** CRC-32C of `byteSize` bytes at `offset` of the window. Throws OUT_OF_RANGE beyond it. */
-  checksum(offset: bigint, byteSize: bigint): Promise<number>;
+  /** CRC-32C of `byteSize` bytes at `offset` of the window, `seed` being that of those before. Throws OUT_OF_RANGE. */
+  checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number>;
   /** Lets go; the second time does nothing. */
   release(): void;
 }
