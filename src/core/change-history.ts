@@ -2,11 +2,14 @@ import { listenForAbort } from "./abort.js";
 import { RegistryError } from "./errors.js";
 import type { RegionStatus, RegistryChange } from "./region.js";
 
+/** What is told of a change: not of the call that made it, which would be kept with it. */
+export type WatchedChange = Pick<RegistryChange, "kind" | "reason" | "region" | "revision">;
+
 /** What a watch tells: where it starts, changes that are no longer known, and each change after those. */
 export type WatchEvent =
   | { readonly kind: "start"; readonly revision: bigint }
   | { readonly kind: "gap"; readonly from: bigint; readonly to: bigint }
-  | { readonly kind: "change"; readonly change: RegistryChange };
+  | { readonly kind: "change"; readonly change: WatchedChange };
 
 export interface WatchOptions {
   /** The first revision wanted; changes from now on unless given. */
@@ -25,7 +28,7 @@ const defaultCapacity = 8192;
 export class ChangeHistory {
   readonly #capacity: number;
   /** A ring: the change of revision r is at r modulo the capacity, unless nobody ever saw one of that number. */
-  readonly #ring: (RegistryChange | undefined)[];
+  readonly #ring: (WatchedChange | undefined)[];
   #revision: bigint;
   #oldest: bigint;
   #wake: (() => void)[] = [];
@@ -38,11 +41,10 @@ export class ChangeHistory {
     this.#ring = [];
   }
 
-  record(change: RegistryChange): void {
-    const { revision } = change;
+  record({ kind, reason, region, revision }: WatchedChange): void {
     // A change that was called off took a number, too.
     for (let skipped = this.#revision + 1n; skipped < revision; skipped++) this.#set(skipped, undefined);
-    this.#set(revision, change);
+    this.#set(revision, { kind, reason, region, revision });
     this.#revision = revision;
     const kept = revision - BigInt(this.#capacity) + 1n;
     if (kept > this.#oldest) this.#oldest = kept;
@@ -61,7 +63,8 @@ export class ChangeHistory {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchEvent, void> {
     const current = this.#revision;
-    let next = fromRevision ?? current + 1n;
+    // No change has the number 0.
+    let next = fromRevision === undefined ? current + 1n : fromRevision || 1n;
     if (next > current + 1n) {
       throw new RegistryError(
         "OUT_OF_RANGE",
@@ -87,7 +90,7 @@ export class ChangeHistory {
     }
   }
 
-  #set(revision: bigint, change: RegistryChange | undefined): void {
+  #set(revision: bigint, change: WatchedChange | undefined): void {
     this.#ring[this.#placeOf(revision)] = change;
   }
 

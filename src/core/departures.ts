@@ -8,13 +8,14 @@ import type { RegionLifecycle } from "./region-lifecycle.js";
 import { compareRegionNames } from "./region-name.js";
 import type { RegionTable } from "./region-table.js";
 import type { Origin, Registration } from "./registration.js";
+import { assertWait } from "./waits.js";
 
 /** Regions that one call unregisters at the same time. */
 const unregisterAllConcurrency = 64;
 
 /** How a region is unregistered by a caller who wants to know when its memory can be freed. */
 export interface ReleaseOptions {
-  /** Milliseconds to wait for the close; not at all unless given. */
+  /** Milliseconds to wait for the close, at most 5 minutes; not at all unless given. */
   readonly waitMs?: number | undefined;
   /** Whether to take it, after the wait, from whoever uses it. */
   readonly isForced?: boolean | undefined;
@@ -66,6 +67,7 @@ export class Departures {
   /** See the registry's `release`. */
   async release(name: string, options: ReleaseOptions, context: CallContext): Promise<ReleaseOutcome> {
     const { waitMs, isForced = false, generation } = options;
+    if (waitMs !== undefined) assertWait(waitMs);
     const origin = begin(context, isForced ? "forced" : "requested");
     let registration = this.#table.get(name);
     while (registration?.replacing !== undefined) {

@@ -7,6 +7,7 @@ import type { CallContext, RegionStatus } from "./region.js";
 import { pageOf, type RegionPage, type RegionQuery } from "./region-query.js";
 import type { RegionTable } from "./region-table.js";
 import type { Registration } from "./registration.js";
+import { assertWait } from "./waits.js";
 
 export interface RegionViewsParts {
   readonly clock: Clock;
@@ -58,6 +59,7 @@ export class RegionViews {
 
   /** See the registry's `waitFor`. */
   async waitFor(name: string, waitMs: number, context: CallContext): Promise<RegionStatus> {
+    assertWait(waitMs);
     const { signal } = context;
     let isOver = false;
     let wake = () => {};
