@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { openAccess, registryLimits } from "./access.js";
 import type { Config } from "./config.js";
-import { exitingText, RegistryError } from "./core/errors.js";
 import type { FaceContext } from "./core/face-context.js";
+import { exiting } from "./core/refusals.js";
 import { RegionRegistry } from "./core/registry.js";
 import { createRequestIds } from "./core/request-ids.js";
 import { tellAll } from "./core/request-observer.js";
@@ -11,8 +11,11 @@ import { type Address, type Faces, listen } from "./faces.js";
 import { readListenPlaces } from "./listen-places.js";
 import { type Log, logChange, logFault, logRequests } from "./log.js";
 import { createCudaDriver, type SelectedDriver } from "./native/driver-selection.js";
+import { NativeExporterWatch } from "./native/exporter-watch.js";
+import { openRegionState } from "./region-state.js";
 import { watchTls } from "./tls-watch.js";
 import type { Tracing } from "./tracing/tracing.js";
+import { untilUsable } from "./until-usable.js";
 import { packageVersion } from "./version.js";
 
 /** A running service. Disposing it stops it. */
@@ -53,8 +56,8 @@ const driverProbePeriodMs = 10_000;
 
 /**
  * Starts the driver in the background and both faces over one registry. Resolves once every face that is
- * switched on listens; rejects with ListenError, and nothing left listening, if one cannot, and with UsageError if a
- * file that the configuration names is no good.
+ * switched on listens; rejects with ListenError, and nothing left listening, if one cannot, with UsageError if a
+ * file that the configuration names is no good, and with StateFileError if the state file cannot be had.
  */
 export async function startService(
   config: Config,
@@ -62,6 +65,7 @@ export async function startService(
 ): Promise<Service> {
   const access = await openAccess(config, log);
   const places = await readListenPlaces(config);
+  const state = await openRegionState(config, log);
   const driver = createCudaDriver({
     preference: config.driver,
     ...(config.driverLibrary === null ? {} : { libraryPath: config.driverLibrary }),
@@ -78,7 +82,15 @@ export async function startService(
   const registry = new RegionRegistry({
     driver: tracing?.traceDriver(counted) ?? counted,
     limits: registryLimits(config),
-    observers: [(change) => logChange(log, change), ...(metrics === null ? [] : [metrics.regions.onChange])],
+    policy: { access: config.access, unregisterAll: config.unregisterAll },
+    exporters: new NativeExporterWatch(),
+    orphanGraceMs: config.orphanGraceSecs * 1000,
+    ...state.registryOptions,
+    observers: [
+      ...(state.registryOptions.observers ?? []),
+      (change) => logChange(log, change),
+      ...(metrics === null ? [] : [metrics.regions.onChange]),
+    ],
     onObserverError: (error, { region, context }) =>
       log.error({ err: error, region: region.name, requestId: context.requestId }, "observer failed"),
   });
@@ -90,9 +102,13 @@ export async function startService(
       version: packageVersion(),
       extensions: ["cuda_shared_memory"],
       instanceId: randomUUID(),
-      epoch: 1n,
+      epoch: state.epoch,
     },
-    readiness: () => (shutdown.signal.aborted ? "exiting" : watch.readiness()),
+    readiness() {
+      if (shutdown.signal.aborted) return "exiting";
+      const readiness = watch.readiness();
+      return registry.adoption.pending > 0 ? "not_ready" : readiness;
+    },
     isLive: () => watch.isLive(),
     cudaDriver: () => watch.describe(),
     diagnose,
@@ -108,7 +124,14 @@ export async function startService(
     traceOperation: tracing?.traceOperation,
   };
 
-  const faces = await listen(config, places, context, metrics);
+  // Before anyone can call: whoever unregisters such a region, or registers another of its name, has to find it.
+  void state.adopt(registry, untilUsable(driver, shutdown.signal));
+  const faces = await listen(config, places, context, metrics).catch(async (error: unknown) => {
+    shutdown.abort(exiting());
+    await registry.close();
+    await state.close();
+    throw error;
+  });
   for (const face of faces) for (const where of face.where) log.info(`Started ${face.title} at ${where}`);
 
   const probing = setInterval(() => void watch.probe(devicesInUse(registry)), driverProbePeriodMs).unref();
@@ -124,12 +147,13 @@ export async function startService(
       config.exitTimeoutSecs,
       async (deadline) => {
         registry.refuseRegisters();
-        shutdown.abort(new RegistryError("UNAVAILABLE", exitingText));
+        shutdown.abort(exiting());
         await closeFaces(faces, open, deadline);
         log.debug("every call was answered; closing every mapping");
         await registry
           .close()
           .catch((error: unknown) => log.error({ err: error }, "not every region could be closed"));
+        await state.close();
         log.info("stopped");
       },
       () => [

@@ -4,6 +4,7 @@ import { ListenError } from "../listen-error.js";
 import { createSwitchedLog } from "../log.js";
 import { openLogOutput } from "../log-output.js";
 import { StopTimeout, startService } from "../service.js";
+import { StateFileError } from "../state/state-file-error.js";
 import { isTracingWanted } from "../tracing/wanted.js";
 import { packageVersion } from "../version.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
@@ -45,8 +46,10 @@ ${optionsHelp(serveOptions)}`,
         tracing,
       });
     } catch (error) {
-      if (!(error instanceof ListenError)) throw error;
-      io.stderr.write(`cudashm: ${error.message}\n`);
+      if (error instanceof ListenError) io.stderr.write(`cudashm: ${error.message}\n`);
+      else if (error instanceof StateFileError) {
+        io.stderr.write(`cudashm: --state-file ${error.path}: ${error.message}\n`);
+      } else throw error;
       return { code: 1 };
     }
     await aborted(io.signal);

@@ -1,10 +1,11 @@
-import type { RegistryError } from "./errors.js";
+import type { ErrorCode, RegistryError } from "./errors.js";
 import type { RegionRecord } from "./journal.js";
 import type { RegisterRequest } from "./region.js";
 import type { RegionRecords } from "./region-records.js";
 import type { Registrar } from "./registrar.js";
 import { type Origin, Registration } from "./registration.js";
 import type { Sessions } from "./sessions.js";
+import { Turns } from "./turns.js";
 
 /** A region of an earlier process that was not taken up again. */
 export interface RefusedAdoption {
@@ -34,6 +35,16 @@ export interface AdoptionParts {
   readonly sessions: Sessions;
 }
 
+/** Regions that are opened at the same time: a device's queue has an end. */
+const concurrency = 64;
+
+// The handle is dead, its exporter is, or its session; anything else may be otherwise at the next start.
+const finalRefusals: ReadonlySet<ErrorCode> = new Set([
+  "INVALID_ARGUMENT",
+  "FAILED_PRECONDITION",
+  "UNAUTHENTICATED",
+]);
+
 /** As many refusals as are told one by one. */
 const maxRefusals = 1000;
 
@@ -47,6 +58,7 @@ export class Adoption implements AdoptionProgress {
   readonly #records: RegionRecords;
   readonly #sessions: Sessions;
   readonly #refused: RefusedAdoption[] = [];
+  readonly #turns = new Turns(concurrency);
   #pending = 0;
   #adopted = 0;
 
@@ -103,19 +115,19 @@ export class Adoption implements AdoptionProgress {
     record: RegionRecord,
     { whenUsable }: AdoptionOptions,
   ): Promise<string | null> {
+    const turn = this.#turns.take();
     const opened = this.#registrar.open(registration, requestOf(record), originOf(record), {
       isAdopted: true,
-      begin: Promise.race([whenUsable, registration.whenAbandoned()]),
+      begin: Promise.race([whenUsable.then(() => turn), registration.whenAbandoned()]),
     });
     const outcome = opened.then(
       () => null,
       async (error: RegistryError) => {
-        // What could not be asked for now can be asked for by the next process, unless nobody wants it any more.
-        const isKept = error.code === "UNAVAILABLE" && !registration.isUnwanted;
-        if (!isKept) await this.#forget(registration);
+        if (finalRefusals.has(error.code) || registration.isUnwanted) await this.#forget(registration);
         return error.message;
       },
     );
+    void outcome.finally(() => this.#turns.giveBack(turn));
     // Whoever unregisters it meanwhile waits for the journal, too.
     registration.settled = outcome.then(() => {});
     return outcome;

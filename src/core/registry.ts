@@ -151,7 +151,7 @@ export class RegionRegistry implements AsyncDisposable {
    * FAILED_PRECONDITION if it has no lease or is on its way out.
    */
   async renew(name: string, options: RenewOptions, context: CallContext): Promise<RegionStatus> {
-    const registration = this.#views.find(name, context);
+    const registration = this.#views.find(name, undefined);
     if (!mayTouch(context, registration)) throw refusals.notOwner(name);
     return this.#registrar.renew(registration, options);
   }
@@ -230,7 +230,7 @@ export class RegionRegistry implements AsyncDisposable {
    * PERMISSION_DENIED for a region of another.
    */
   pin(name: string, window: RegionWindow | null, context: CallContext): RegionPin {
-    const registration = this.#views.find(name, context);
+    const registration = this.#views.find(name, undefined);
     if (!mayTouch(context, registration)) throw refusals.notOwner(name);
     if (registration.closing || registration.mapping === undefined) throw refusals.noSuchRegion(name);
     if (registration.state === "close_failed") throw refusals.unusable(name);
@@ -249,6 +249,8 @@ export class RegionRegistry implements AsyncDisposable {
   /** Refuses registers from now on; everything else is still answered. */
   refuseRegisters(): void {
     this.#registrar.refuse();
+    // Their streams end with the faces, and that is not to end what the next process may take up again.
+    this.sessions.closeAll();
   }
 
   /**
@@ -271,8 +273,7 @@ export class RegionRegistry implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#registrar.refuse();
-    this.sessions.closeAll();
+    this.refuseRegisters();
     const registrations = this.#table.all();
     for (const registration of registrations) registration.abandon(refusals.exiting());
     await this.#departures.each(registrations, byItself("stopping"));
