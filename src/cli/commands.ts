@@ -1,5 +1,5 @@
-import { nearest } from "../config/nearest.js";
 import { UsageError } from "../config/usage-error.js";
+import { nearest } from "../core/nearest.js";
 import { packageVersion } from "../version.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 

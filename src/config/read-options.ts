@@ -1,4 +1,4 @@
-import { nearest } from "./nearest.js";
+import { nearest } from "../core/nearest.js";
 import { environmentName, type Option, type OptionTable, type OptionValues } from "./option.js";
 import { UsageError } from "./usage-error.js";
 
