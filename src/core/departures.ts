@@ -1,4 +1,4 @@
-import { listenForAbort } from "./abort.js";
+import { abortError, listenForAbort } from "./abort.js";
 import type { Clock } from "./clock.js";
 import { forEachBounded } from "./for-each-bounded.js";
 import { isOwn, maySee, mayTouch, type RegistryPolicy } from "./policy.js";
@@ -83,7 +83,12 @@ export class Departures {
     await this.#lifecycle.unregister(registration, origin);
     if (registration.state === "gone") return { isClosed: true, pins: 0 };
     registration.refusesPins = true;
-    if (waitMs !== undefined) await this.#untilEnded(registration, waitMs, context.signal);
+    if (waitMs !== undefined) {
+      const { signal } = context;
+      await this.#untilEnded(registration, waitMs, signal);
+      // Whoever leaves before the wait is over has not asked for force yet.
+      if (signal?.aborted && !hasGone(registration)) throw abortError(signal);
+    }
     if (registration.state === "draining" && isForced) {
       const ended = registration.untilEnded();
       registration.revokePins();
