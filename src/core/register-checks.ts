@@ -1,4 +1,5 @@
 import type { RegistryError } from "./errors.js";
+import type { Exporter } from "./exporter.js";
 import { invalidArguments } from "./refusals.js";
 import type { Labels, RegisterRequest } from "./region.js";
 import { regionNameProblem } from "./region-name.js";
@@ -8,6 +9,10 @@ const maxUint64 = 2n ** 64n - 1n;
 /** Leases there can be, in milliseconds: a second to a week. */
 const minLeaseMs = 1000;
 const maxLeaseMs = 7 * 24 * 3600 * 1000;
+
+/** As Linux has it. */
+const maxPid = 2 ** 22;
+const bootId = /^[\w-]{1,64}$/;
 
 const maxLabels = 32;
 const labelKey = /^[A-Za-z0-9._/-]{1,63}$/;
@@ -21,6 +26,7 @@ export function registerProblem(request: RegisterRequest): RegistryError | null 
     sizeProblem(request) ??
     deviceProblem(request) ??
     leaseProblem(request.leaseMs) ??
+    exporterProblem(request.exporter) ??
     labelsProblem(request.labels);
   return problem === null ? null : invalidArguments(request.name, problem);
 }
@@ -48,6 +54,29 @@ function deviceProblem({ deviceId, deviceUuid }: RegisterRequest): string | null
   return deviceId === undefined && deviceUuid === undefined
     ? "say on which device the memory is, by device_id or by device_uuid"
     : null;
+}
+
+/** What no process can be. Whether there is such a one is for the watch to say. */
+function exporterProblem(exporter: Exporter | undefined): string | null {
+  if (exporter === undefined) return null;
+  const { pid, startTime, pidNamespace } = exporter;
+  if (!(Number.isInteger(pid) && pid >= 1 && pid <= maxPid)) {
+    return `the exporter's pid must be from 1 to ${maxPid}, got ${pid}`;
+  }
+  if (!isPositiveUint64(startTime)) {
+    return "the exporter's start_time is missing: it is field 22 of /proc/<pid>/stat";
+  }
+  if (!bootId.test(exporter.bootId)) {
+    return "the exporter's boot_id is missing or none: it is the text of /proc/sys/kernel/random/boot_id";
+  }
+  if (!isPositiveUint64(pidNamespace)) {
+    return "the exporter's pid_namespace is missing: it is the inode of /proc/<pid>/ns/pid";
+  }
+  return null;
+}
+
+function isPositiveUint64(value: bigint): boolean {
+  return value >= 1n && value <= maxUint64;
 }
 
 function labelsProblem(labels: Labels | undefined): string | null {
