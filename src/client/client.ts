@@ -1,7 +1,12 @@
+import { decoded, emptyAnswer, jsonBody } from "./answers.js";
+import type { CallOptions } from "./call-options.js";
 import { Connection } from "./connection.js";
-import { malformedAnswer, refusalIn } from "./errors.js";
+import { refusalIn } from "./errors.js";
+import { list, membersOf, orMissing, parseExact, text, whole } from "./read-json.js";
 import { regionSegment, registerSegment } from "./region-path.js";
-import { decodeStatuses, digitsOf, encodeRegistration, type RegionStatus } from "./wire.js";
+import { type RegionWindow, windowQuery } from "./region-window.js";
+import { createRegistryClient, type RegistryClient } from "./registry-client.js";
+import { decodeStatuses, encodeRegistration, type RegionStatus } from "./wire.js";
 
 export interface CudaSharedMemoryClientOptions {
   /** Where the service's HTTP face is, such as `http://127.0.0.1:8000`. A path is kept, so a proxy may add one. */
@@ -11,11 +16,6 @@ export interface CudaSharedMemoryClientOptions {
   /** Sent with every request, such as `{ authorization: "Bearer ..." }`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Once aborted, every call under way and to come is given up. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface CallOptions {
-  /** Gives the call up: CANCELLED, or DEADLINE_EXCEEDED for an `AbortSignal.timeout`. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,24 +29,20 @@ export interface RegionRegistration {
   readonly byteSize: bigint | number;
 }
 
-/** Part of a region. */
-export interface RegionWindow {
-  /** In bytes from the start of the region; 0 if left out. */
-  readonly offset?: bigint | number | undefined;
-  /** To the end of the region if left out. */
-  readonly byteSize?: bigint | number | undefined;
-}
-
 export interface ServiceMetadata {
   readonly name: string;
   readonly version: string;
   readonly extensions: readonly string[];
   /** Which driver the service runs on, such as `cuda` or `emulated`; undefined from a service that does not say. */
   readonly cudaDriver: string | undefined;
+  /** Another one for each start of the service; undefined from a service that does not say. */
+  readonly instanceId: string | undefined;
+  /** Grows by one with each start on one state file. */
+  readonly epoch: bigint | undefined;
 }
 
-/** Every call rejects with a CudaSharedMemoryError and nothing else. */
-export interface CudaSharedMemoryClient {
+/** Every call rejects with a CudaSharedMemoryError and nothing else. The first ones are Triton's. */
+export interface CudaSharedMemoryClient extends RegistryClient {
   /** Registers a region; the service keeps its memory mapped until it is unregistered. */
   register(name: string, registration: RegionRegistration, options?: CallOptions): Promise<void>;
   /** One region; NOT_FOUND if there is none of this name. */
@@ -78,19 +74,8 @@ export function createCudaSharedMemoryClient(options: CudaSharedMemoryClientOpti
   const connection = new Connection(options);
   const cuda = "/v2/cudasharedmemory";
 
-  function get<T>(path: string, signal: AbortSignal | undefined, decode: (text: string) => T): Promise<T> {
-    return connection.exchange({ method: "GET", path, signal }, async (answer) => {
-      const text = await textOf(answer);
-      try {
-        return decode(text);
-      } catch (cause) {
-        throw malformedAnswer(answer, cause);
-      }
-    });
-  }
-
   async function post(path: string, signal: AbortSignal | undefined, json?: string): Promise<void> {
-    const body = json === undefined ? {} : { body: { contentType: "application/json", content: json } };
+    const body = json === undefined ? {} : { body: jsonBody(json) };
     await connection.exchange({ method: "POST", path, signal, ...body }, emptyAnswer);
   }
 
@@ -102,17 +87,23 @@ export function createCudaSharedMemoryClient(options: CudaSharedMemoryClientOpti
   }
 
   return {
+    ...createRegistryClient(connection, options.signal),
+
     async register(name, { rawHandle, deviceId, byteSize }, { signal } = {}) {
       const path = `${cuda}/region/${registerSegment(name)}/register`;
       await post(path, signal, encodeRegistration(rawHandle, deviceId, byteSize));
     },
 
     async status(name, { signal } = {}) {
-      return get(`${cuda}/region/${regionSegment(name)}/status`, signal, onlyStatus);
+      return decoded(
+        connection,
+        { method: "GET", path: `${cuda}/region/${regionSegment(name)}/status`, signal },
+        onlyStatus,
+      );
     },
 
     async statuses({ signal } = {}) {
-      return get(`${cuda}/status`, signal, decodeStatuses);
+      return decoded(connection, { method: "GET", path: `${cuda}/status`, signal }, decodeStatuses);
     },
 
     async unregister(name, { signal } = {}) {
@@ -132,7 +123,7 @@ export function createCudaSharedMemoryClient(options: CudaSharedMemoryClientOpti
     },
 
     async metadata({ signal } = {}) {
-      return get("/v2", signal, decodeMetadata);
+      return decoded(connection, { method: "GET", path: "/v2", signal }, decodeMetadata);
     },
 
     async readContents(name, window = {}, { signal } = {}) {
@@ -151,21 +142,8 @@ export function createCudaSharedMemoryClient(options: CudaSharedMemoryClientOpti
   };
 }
 
-function contentsPath(name: string, { offset = 0, byteSize }: RegionWindow): string {
-  const path = `/v1/regions/${regionSegment(name)}/contents?offset=${digitsOf("offset", offset)}`;
-  return byteSize === undefined ? path : `${path}&byte_size=${digitsOf("byteSize", byteSize)}`;
-}
-
-/** The text of a success, which is exactly 200. */
-async function textOf(answer: Response): Promise<string> {
-  const text = await answer.text();
-  if (answer.status !== 200) throw refusalIn(answer, text);
-  return text;
-}
-
-// A page that says 200 and has words in it was not the service's answer, so nothing was registered.
-async function emptyAnswer(answer: Response): Promise<void> {
-  if ((await textOf(answer)) !== "") throw malformedAnswer(answer);
+function contentsPath(name: string, window: RegionWindow): string {
+  return `/v1/regions/${regionSegment(name)}/contents${windowQuery(window)}`;
 }
 
 function onlyStatus(json: string): RegionStatus {
@@ -175,9 +153,13 @@ function onlyStatus(json: string): RegionStatus {
 }
 
 function decodeMetadata(json: string): ServiceMetadata {
-  const { name, version, extensions, cuda_driver } = JSON.parse(json) as Readonly<Record<string, unknown>>;
-  if (typeof name !== "string" || typeof version !== "string" || !Array.isArray(extensions)) {
-    throw new TypeError("not the metadata of a service");
-  }
-  return { name, version, extensions, cudaDriver: typeof cuda_driver === "string" ? cuda_driver : undefined };
+  const members = membersOf(parseExact(json));
+  return {
+    name: text(members, "name"),
+    version: text(members, "version"),
+    extensions: list(members, "extensions", String),
+    cudaDriver: orMissing(members, "cuda_driver", text),
+    instanceId: orMissing(members, "instance_id", text),
+    epoch: orMissing(members, "epoch", whole),
+  };
 }

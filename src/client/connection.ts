@@ -1,4 +1,5 @@
 import { CudaSharedMemoryError, invalidArgument } from "./errors.js";
+import { linkSignals } from "./signals.js";
 
 type Fetch = typeof globalThis.fetch;
 
@@ -11,8 +12,10 @@ export interface ConnectionOptions {
 
 /** One request; `path` starts with a slash and is sent below the base URL. */
 export interface Call {
-  readonly method: "GET" | "POST" | "PUT";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
+  /** Sent besides the connection's own. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly contentType: string; readonly content: string | Uint8Array };
   readonly signal?: AbortSignal | undefined;
 }
@@ -39,25 +42,32 @@ export class Connection {
    */
   async exchange<T>(call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
     const send = this.#fetch;
-    // AbortSignal.any would leave a trace of every call on a signal that outlives it.
-    const aborter = new AbortController();
-    const signals = [this.#signal, call.signal].filter((signal) => signal !== undefined);
-    const onAbort = () => aborter.abort(signals.find((signal) => signal.aborted)?.reason);
-    for (const signal of signals) signal.addEventListener("abort", onAbort);
-    if (signals.some((signal) => signal.aborted)) onAbort();
+    const { signal, unlink } = linkSignals([this.#signal, call.signal]);
     try {
-      return await read(await send(this.#baseUrl + call.path, this.#requestOf(call, aborter.signal)));
+      return await read(await send(this.#baseUrl + call.path, this.#requestOf(call, signal)));
     } catch (error) {
-      if (error instanceof CudaSharedMemoryError) throw error;
-      if (aborter.signal.aborted) throw abortedBy(aborter.signal.reason);
-      throw this.#unavailable(error);
+      throw this.#failure(error, signal);
     } finally {
-      for (const signal of signals) signal.removeEventListener("abort", onAbort);
+      unlink();
     }
   }
 
-  #requestOf({ method, body }: Call, signal: AbortSignal): RequestInit {
+  /** The same for an answer that is taken in piece by piece: `read` has to let go of it when it ends. */
+  async *stream<T>(call: Call, read: (answer: Response) => AsyncIterable<T>): AsyncGenerator<T, void> {
+    const send = this.#fetch;
+    const { signal, unlink } = linkSignals([this.#signal, call.signal]);
+    try {
+      yield* read(await send(this.#baseUrl + call.path, this.#requestOf(call, signal)));
+    } catch (error) {
+      throw this.#failure(error, signal);
+    } finally {
+      unlink();
+    }
+  }
+
+  #requestOf({ method, body, headers: own = {} }: Call, signal: AbortSignal): RequestInit {
     const headers = new Headers(this.#headers);
+    for (const [name, value] of Object.entries(own)) headers.set(name, value);
     if (body !== undefined) headers.set("content-type", body.contentType);
     return {
       method,
@@ -67,6 +77,11 @@ export class Connection {
       redirect: "error",
       ...(body && { body: sendable(body.content) }),
     };
+  }
+
+  #failure(error: unknown, signal: AbortSignal): CudaSharedMemoryError {
+    if (error instanceof CudaSharedMemoryError) return error;
+    return signal.aborted ? abortedBy(signal.reason) : this.#unavailable(error);
   }
 
   #unavailable(cause: unknown): CudaSharedMemoryError {

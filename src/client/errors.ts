@@ -46,7 +46,7 @@ export class CudaSharedMemoryError extends Error {
   constructor(
     code: CudaSharedMemoryErrorCode,
     message: string,
-    details: { httpStatus?: number; requestId?: string | null; cause?: unknown } = {},
+    details: { httpStatus?: number | null; requestId?: string | null; cause?: unknown } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
@@ -55,14 +55,31 @@ export class CudaSharedMemoryError extends Error {
   }
 }
 
+/** Why a watch of events ended. */
+export class EventsEndedError extends CudaSharedMemoryError {
+  /** Where the next watch goes on, as its `after`; null if no event came. */
+  readonly lastEventId: string | null;
+
+  constructor(why: CudaSharedMemoryError, lastEventId: string | null) {
+    const { httpStatus, requestId } = why;
+    super(why.code, why.message, { httpStatus, requestId, cause: why.cause ?? why });
+    this.lastEventId = lastEventId;
+  }
+}
+
 /** Refuses an argument that cannot be sent as it is. */
 export function invalidArgument(message: string, cause?: unknown): CudaSharedMemoryError {
   return new CudaSharedMemoryError("INVALID_ARGUMENT", message, { cause });
 }
 
+/** The error that the service tells in the middle of an answer. */
+export function errorTold(answer: Response, code: string, message: string): CudaSharedMemoryError {
+  return failedAnswer(codeNamed(code) ?? "UNKNOWN", answer, message);
+}
+
 /** The error that an answer other than 200 stands for. */
 export function refusalIn(answer: Response, body: string): CudaSharedMemoryError {
-  const code = namedCode(answer) ?? codesOfStatuses[answer.status] ?? "UNKNOWN";
+  const code = codeNamed(answer.headers.get("x-error-code")) ?? codesOfStatuses[answer.status] ?? "UNKNOWN";
   return failedAnswer(code, answer, errorText(body) ?? `HTTP status ${answer.status}, ${notOurs(answer)}`);
 }
 
@@ -87,8 +104,7 @@ function notOurs(answer: Response): string {
   return `not in the service's words (content type ${type}); see whether baseUrl is right and what stands in between`;
 }
 
-function namedCode(answer: Response): CudaSharedMemoryErrorCode | undefined {
-  const name = answer.headers.get("x-error-code");
+function codeNamed(name: string | null): CudaSharedMemoryErrorCode | undefined {
   return codes.find((code) => code === name);
 }
 
