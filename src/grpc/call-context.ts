@@ -1,4 +1,5 @@
-import { Metadata, type ServerUnaryCall } from "@grpc/grpc-js";
+import { type Deadline, Metadata } from "@grpc/grpc-js";
+import { abortError } from "../core/abort.js";
 import type { ApiCategory } from "../core/api-category.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import { RegistryError } from "../core/errors.js";
@@ -17,11 +18,19 @@ export interface Entrance {
   readonly category: ApiCategory;
 }
 
-/** A unary call as the core sees it. */
+/** What grpc-js's calls of every kind have. */
+export interface ServerCall {
+  readonly cancelled: boolean;
+  readonly metadata: Metadata;
+  getDeadline(): Deadline;
+  on(event: "cancelled", listener: () => void): unknown;
+}
+
+/** A call as the core sees it. */
 export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   readonly protocol = "grpc";
   readonly requestId: string;
-  readonly #call: ServerUnaryCall<Buffer, Buffer>;
+  readonly #call: ServerCall;
   readonly #openCalls: OpenCalls;
   readonly #entrance: Entrance;
   readonly #registry: RegionRegistry;
@@ -29,12 +38,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   #entered = false;
   #controller: AbortController | undefined;
 
-  constructor(
-    face: FaceContext,
-    call: ServerUnaryCall<Buffer, Buffer>,
-    openCalls: OpenCalls,
-    entrance: Entrance,
-  ) {
+  constructor(face: FaceContext, call: ServerCall, openCalls: OpenCalls, entrance: Entrance) {
     this.#call = call;
     this.requestId = clientRequestId(this.header(requestIdHeader)) ?? face.nextRequestId();
     this.#openCalls = openCalls;
@@ -83,9 +87,22 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#controller?.abort(reason);
   }
 
+  /** Throws the reason if the call is aborted. */
+  assertOpen(): void {
+    if (this.signal.aborted) throw abortError(this.signal);
+    // grpc-js ends a call at its deadline by itself and tells only later; what is written meanwhile is an error.
+    if (this.#isOverdue()) throw tooLate();
+  }
+
+  /** Lets another call in while this one goes on, which something else puts a limit to. */
+  makeRoom(): void {
+    if (this.#entered) this.#entrance.gate.leave(this.#entrance.category);
+    this.#entered = false;
+  }
+
   /** The call was answered: nothing aborts it from now on. */
   finish(): void {
-    if (this.#entered) this.#entrance.gate.leave(this.#entrance.category);
+    this.makeRoom();
     if (this.#controller === undefined) return;
     this.#controller = undefined;
     this.#openCalls.delete(this);
@@ -100,12 +117,17 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   #cancel(): void {
     // Also told of calls that were answered; making an error for each of those would cost more than the call.
     if (this.#controller === undefined) return;
-    // The timer that ends a call at its deadline may ring a millisecond early by this clock.
-    const tooLate = Date.now() + 1 >= Number(this.#call.getDeadline());
     this.abort(
-      tooLate
-        ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
-        : new RegistryError("CANCELLED", "the client cancelled the call"),
+      this.#isOverdue() ? tooLate() : new RegistryError("CANCELLED", "the client cancelled the call"),
     );
   }
+
+  #isOverdue(): boolean {
+    // The timer that ends a call at its deadline may ring a millisecond early by this clock.
+    return Date.now() + 1 >= Number(this.#call.getDeadline());
+  }
+}
+
+function tooLate(): RegistryError {
+  return new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done");
 }

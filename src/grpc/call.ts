@@ -1,47 +1,46 @@
-import type { MethodDefinition, Server, ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
+import type { Metadata, MethodDefinition } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import { openGate } from "../core/gate.js";
 import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
 import type { BeginTrace } from "../core/request-tracer.js";
 import { apiCategory } from "./api-category.js";
-import { GrpcCallContext } from "./call-context.js";
+import { GrpcCallContext, type ServerCall } from "./call-context.js";
 import { isFault, statusOfError, statusOfOutcome } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
 import { decodeMessage, type MessageCodec } from "./wire.js";
 
-/** A call of one request and one response. */
-export interface UnaryMethod<Request> {
+/** What calls of every kind have. */
+export interface Method<Request> {
   /** `/package.Service/Method`. */
   readonly path: string;
+  /** As the metrics call it; the method's name as HTTP has it unless given. */
+  readonly operation?: string;
   readonly request: MessageCodec<Request>;
+  /** Numbers of the request's fields that are messages themselves. */
+  readonly messageFields?: readonly number[];
   /** Refuses a request that cannot be decoded, where a plain INVALID_ARGUMENT will not do. */
   readonly refuse?: (problem: string) => RegistryError;
-  /** Answers with the encoded response, or throws. */
-  handle(request: Request, call: GrpcCallContext): Buffer | Promise<Buffer>;
 }
 
-/** Adds `method` to `server`, so that every way it can end is answered with a proper status. */
-export function addUnaryMethod<Request>(
-  server: Server,
-  method: UnaryMethod<Request>,
+/** Answers one call, whatever becomes of it; resolves with that. Must not reject. */
+export type AnswerCall = (call: GrpcCallContext) => Promise<RequestOutcome>;
+
+/** What carries out the calls of one method: each in a context of its own, counted and traced where that is asked for. */
+export function createRunner(
+  { path, operation: name }: Pick<Method<unknown>, "path" | "operation">,
   face: FaceContext,
   openCalls: OpenCalls,
-): void {
-  const entrance = { gate: face.gates?.grpc ?? openGate, category: apiCategory(method.path) };
-  const operation = face.observeOperation?.("grpc", operationName(method.path));
-  const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(method.path) });
-  const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-    const context = new GrpcCallContext(face, call, openCalls, entrance);
-    const respond = () =>
-      operation === undefined
-        ? answer(method, face, context, call.request, callback)
-        : answerObserved(operation, method, face, context, call.request, callback);
+): (call: ServerCall, answer: AnswerCall) => void {
+  const entrance = { gate: face.gates?.grpc ?? openGate, category: apiCategory(path) };
+  const operation = face.observeOperation?.("grpc", name ?? operationName(path));
+  const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(path) });
+  return (serverCall, answer) => {
+    const call = new GrpcCallContext(face, serverCall, openCalls, entrance);
+    const respond = () => (operation === undefined ? answer(call) : answerObserved(operation, call, answer));
     if (trace === undefined) void respond();
-    else void traced(trace, context, respond);
+    else void traced(trace, call, respond);
   };
-  const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
-  server.addService({ [method.path]: definition }, { [method.path]: handler });
 }
 
 /** The method's name as HTTP calls the same operation. */
@@ -64,45 +63,42 @@ async function traced(
   trace.end(statusOfOutcome(await trace.run(respond)));
 }
 
-async function answerObserved<Request>(
+async function answerObserved(
   operation: OperationObserver,
-  method: UnaryMethod<Request>,
-  face: FaceContext,
   call: GrpcCallContext,
-  bytes: Buffer,
-  callback: sendUnaryData<Buffer>,
+  answer: AnswerCall,
 ): Promise<RequestOutcome> {
   const startedAt = operation.begin();
-  const outcome = await answer(method, face, call, bytes, callback);
+  const outcome = await answer(call);
   operation.end(startedAt, outcome, call.requestId);
   return outcome;
 }
 
-/** Answers in any case; resolves with how. */
-async function answer<Request>(
-  method: UnaryMethod<Request>,
-  face: FaceContext,
-  call: GrpcCallContext,
-  bytes: Buffer,
-  callback: sendUnaryData<Buffer>,
-): Promise<RequestOutcome> {
-  let request: Request | undefined;
-  let response: Buffer;
+/** How a call ends that failed. */
+export interface Failure {
+  readonly status: { readonly code: number; readonly details: string; readonly metadata: Metadata };
+  readonly outcome: RequestOutcome;
+}
+
+/** What a call is answered that `error` ended. A fault of ours is reported. */
+export function failure(error: unknown, call: GrpcCallContext, face: FaceContext): Failure {
+  if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
+  return {
+    status: { ...statusOfError(error), metadata: call.trailers() },
+    outcome: error instanceof RegistryError ? error.code : "INTERNAL",
+  };
+}
+
+/** Decodes all of a request. Throws what the method refuses other bytes with. */
+export function decodeRequest<Request>(
+  { request, messageFields, refuse }: Method<Request>,
+  bytes: Uint8Array,
+): Request {
   try {
-    call.enter();
-    request = decodeMessage(method.request, bytes);
-    response = await method.handle(request, call);
-  } catch (thrown) {
-    const decoded = request !== undefined || thrown instanceof RegistryError;
-    const error = decoded ? thrown : undecodable(thrown, method.refuse);
-    callback(statusOfError(error), null, call.trailers());
-    if (isFault(error)) face.reportFault({ requestId: call.requestId, protocol: "grpc", error });
-    return error instanceof RegistryError ? error.code : "INTERNAL";
-  } finally {
-    call.finish();
+    return decodeMessage(request, bytes, messageFields);
+  } catch (why) {
+    throw undecodable(why, refuse);
   }
-  callback(null, response, call.trailers());
-  return "OK";
 }
 
 /** The refusal of a request whose bytes are no message; `why` is the decoder's error. */

@@ -1,12 +1,13 @@
 import type { Server, ServerWritableStream } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
-import { addUnaryMethod, rawDefinition, undecodable } from "./call.js";
+import { rawDefinition, undecodable } from "./call.js";
 import { statusOfError } from "./errors.js";
 import * as wire from "./gen/grpc/health/v1/health.js";
 import { inferenceServiceName } from "./inference-service.js";
 import type { OpenCalls } from "./open-calls.js";
 import { mayBegin } from "./stream-gate.js";
+import { addUnaryMethod } from "./unary-call.js";
 import { decodeMessage, encodeMessage } from "./wire.js";
 
 type ServingStatus = wire.HealthCheckResponse_ServingStatus;

@@ -3,10 +3,10 @@ import { RegistryError } from "../core/errors.js";
 import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
 import { invalidArguments, noSuchSystemRegion, systemSharedMemoryUnsupported } from "../core/refusals.js";
 import { assertRegionName } from "../core/region-name.js";
-import { addUnaryMethod, type UnaryMethod } from "./call.js";
 import { encodeStatuses, registerRequestFromWire } from "./convert.js";
 import * as wire from "./gen/inference/grpc_service.js";
 import type { OpenCalls } from "./open-calls.js";
+import { addUnaryMethod, type UnaryMethod } from "./unary-call.js";
 import { encodeMessage } from "./wire.js";
 
 /** Full name of Triton's service. */

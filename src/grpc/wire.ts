@@ -1,4 +1,4 @@
-import { BinaryReader, type BinaryWriter } from "@bufbuild/protobuf/wire";
+import { BinaryReader, type BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
 /** What ts-proto generates for a message. */
 export interface MessageCodec<Message> {
@@ -14,9 +14,16 @@ function decodeUtf8(bytes: Uint8Array): string {
   return utf8.decode(bytes);
 }
 
-/** Decodes all of `bytes`. Throws on anything that is not a whole message with well-formed strings. */
-export function decodeMessage<Message>(codec: MessageCodec<Message>, bytes: Uint8Array): Message {
-  assertWellFormed(bytes);
+/**
+ * Decodes all of `bytes`. Throws on anything that is not a whole message with well-formed strings. `messageFields`
+ * are the numbers of its fields that are messages themselves.
+ */
+export function decodeMessage<Message>(
+  codec: MessageCodec<Message>,
+  bytes: Uint8Array,
+  messageFields?: readonly number[],
+): Message {
+  assertWellFormed(bytes, messageFields);
   return codec.decode(new BinaryReader(bytes, decodeUtf8));
 }
 
@@ -27,14 +34,18 @@ export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Me
 }
 
 /**
- * Throws unless `bytes` are fields from the first to the last. The generated decoders stop without a word at
- * tag 0 and at a stray end of a group; what follows would be lost, and an unregister whose name is lost
- * unregisters everything.
+ * Throws unless `bytes` are fields from the first to the last, and those of `messageFields` too. The generated
+ * decoders stop without a word at tag 0 and at a stray end of a group; what follows would be lost, and an unregister
+ * whose name is lost unregisters everything, or, after a message in a message, be taken for the outer one's.
  */
-export function assertWellFormed(bytes: Uint8Array): void {
+export function assertWellFormed(bytes: Uint8Array, messageFields: readonly number[] = []): void {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
-    reader.skip(wireType, field);
+    if (wireType === WireType.LengthDelimited && messageFields.includes(field)) {
+      assertWellFormed(reader.bytes());
+    } else {
+      reader.skip(wireType, field);
+    }
   }
 }

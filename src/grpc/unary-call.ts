@@ -1,0 +1,49 @@
+import type { Server, ServerUnaryCall, sendUnaryData } from "@grpc/grpc-js";
+import type { FaceContext } from "../core/face-context.js";
+import type { RequestOutcome } from "../core/request-observer.js";
+import { createRunner, decodeRequest, failure, type Method, rawDefinition } from "./call.js";
+import type { GrpcCallContext } from "./call-context.js";
+import type { OpenCalls } from "./open-calls.js";
+
+/** A call of one request and one response. */
+export interface UnaryMethod<Request> extends Method<Request> {
+  /** Answers with the encoded response, or throws. */
+  handle(request: Request, call: GrpcCallContext): Buffer | Promise<Buffer>;
+}
+
+/** Adds `method` to `server`, so that every way it can end is answered with a proper status. */
+export function addUnaryMethod<Request>(
+  server: Server,
+  method: UnaryMethod<Request>,
+  face: FaceContext,
+  openCalls: OpenCalls,
+): void {
+  const run = createRunner(method, face, openCalls);
+  const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
+    run(call, (context) => answer(method, face, context, call.request, callback));
+  const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
+  server.addService({ [method.path]: definition }, { [method.path]: handler });
+}
+
+/** Answers in any case; resolves with how. */
+async function answer<Request>(
+  method: UnaryMethod<Request>,
+  face: FaceContext,
+  call: GrpcCallContext,
+  bytes: Buffer,
+  callback: sendUnaryData<Buffer>,
+): Promise<RequestOutcome> {
+  let response: Buffer;
+  try {
+    call.enter();
+    response = await method.handle(decodeRequest(method, bytes), call);
+  } catch (error) {
+    const { status, outcome } = failure(error, call, face);
+    callback(status);
+    return outcome;
+  } finally {
+    call.finish();
+  }
+  callback(null, response, call.trailers());
+  return "OK";
+}
