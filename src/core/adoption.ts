@@ -38,8 +38,10 @@ export interface AdoptionParts {
 /** Regions that are opened at the same time: a device's queue has an end. */
 const concurrency = 64;
 
-// The handle is dead, its exporter is, or its session; anything else may be otherwise at the next start.
+// The handle is dead, its exporter is, or its session, or a later region has its name; anything else may be
+// otherwise at the next start.
 const finalRefusals: ReadonlySet<ErrorCode> = new Set([
+  "ALREADY_EXISTS",
   "INVALID_ARGUMENT",
   "FAILED_PRECONDITION",
   "UNAUTHENTICATED",
@@ -116,10 +118,9 @@ export class Adoption implements AdoptionProgress {
     { whenUsable }: AdoptionOptions,
   ): Promise<string | null> {
     const turn = this.#turns.take();
-    const opened = this.#registrar.open(registration, requestOf(record), originOf(record), {
-      isAdopted: true,
-      begin: Promise.race([whenUsable.then(() => turn), registration.whenAbandoned()]),
-    });
+    const begin = Promise.race([whenUsable.then(() => turn), registration.whenAbandoned()]);
+    const opened = this.#registrar.adopt(registration, requestOf(record), originOf(record), begin);
+    const { settled } = registration;
     const outcome = opened.then(
       () => null,
       async (error: RegistryError) => {
@@ -129,7 +130,7 @@ export class Adoption implements AdoptionProgress {
     );
     void outcome.finally(() => this.#turns.giveBack(turn));
     // Whoever unregisters it meanwhile waits for the journal, too.
-    registration.settled = outcome.then(() => {});
+    registration.settled = Promise.all([settled, outcome]).then(() => {});
     return outcome;
   }
 

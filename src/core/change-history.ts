@@ -1,4 +1,4 @@
-import { listenForAbort } from "./abort.js";
+import { abortError, listenForAbort } from "./abort.js";
 import { RegistryError } from "./errors.js";
 import type { RegionStatus, RegistryChange } from "./region.js";
 
@@ -26,6 +26,7 @@ const defaultCapacity = 8192;
  * its place in the history, and one who is too slow is told so instead of being waited for.
  */
 export class ChangeHistory {
+  readonly #current: () => bigint;
   readonly #capacity: number;
   /** A ring: the change of revision r is at r modulo the capacity, unless nobody ever saw one of that number. */
   readonly #ring: (WatchedChange | undefined)[];
@@ -33,10 +34,11 @@ export class ChangeHistory {
   #oldest: bigint;
   #wake: (() => void)[] = [];
 
-  /** The first change to come has the number after `revision`. */
-  constructor(revision: bigint, capacity = defaultCapacity) {
-    this.#revision = revision;
-    this.#oldest = revision + 1n;
+  /** `revision` tells the number of the last change, whether or not anybody saw that. */
+  constructor(revision: () => bigint, capacity = defaultCapacity) {
+    this.#current = revision;
+    this.#revision = revision();
+    this.#oldest = this.#revision + 1n;
     this.#capacity = capacity;
     this.#ring = [];
   }
@@ -62,7 +64,7 @@ export class ChangeHistory {
     isVisible: (region: RegionStatus) => boolean,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchEvent, void> {
-    const current = this.#revision;
+    const current = this.#current();
     // No change has the number 0.
     let next = fromRevision === undefined ? current + 1n : fromRevision || 1n;
     if (next > current + 1n) {
@@ -77,7 +79,7 @@ export class ChangeHistory {
       next = this.#oldest;
     }
     for (;;) {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw abortError(signal);
       if (next < this.#oldest) throw fellBehind(next, this.#oldest);
       if (next > this.#revision) {
         await this.#next(signal);

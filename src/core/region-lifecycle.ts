@@ -1,4 +1,3 @@
-import type { Clock } from "./clock.js";
 import type { CudaDevice, CudaDriver } from "./driver.js";
 import type { RegistryError } from "./errors.js";
 import type { MappingPool, SharedMapping } from "./mapping-pool.js";
@@ -11,7 +10,6 @@ import type { Origin, Registration } from "./registration.js";
 
 export interface RegionLifecycleParts {
   readonly driver: CudaDriver;
-  readonly clock: Clock;
   readonly pool: MappingPool;
   readonly table: RegionTable;
   readonly records: RegionRecords;
@@ -31,7 +29,6 @@ export interface OpenOptions {
 /** What a region goes through: from a reserved name to a mapping that is shown, and back. */
 export class RegionLifecycle {
   readonly #driver: CudaDriver;
-  readonly #clock: Clock;
   readonly #pool: MappingPool;
   readonly #table: RegionTable;
   readonly #records: RegionRecords;
@@ -39,7 +36,6 @@ export class RegionLifecycle {
 
   constructor(parts: RegionLifecycleParts) {
     this.#driver = parts.driver;
-    this.#clock = parts.clock;
     this.#pool = parts.pool;
     this.#table = parts.table;
     this.#records = parts.records;
@@ -71,20 +67,18 @@ export class RegionLifecycle {
     registration.mapping = mapping;
     const misfit = this.#misfit(registration, mapping) ?? (replaced && whyNotReplaceable(replaced));
     if (misfit) return this.#undo(registration, misfit, origin);
-    if (request.isDryRun === true) return this.#endDryRun(registration, origin);
+    if (registration.isDryRun) return this.#endDryRun(registration, origin);
+    if (registration.abandoned) return this.#undo(registration, registration.abandoned, origin);
     try {
-      // From here until its close nobody may begin to use what goes.
-      if (replaced !== undefined) replaced.refusesPins = true;
-      if (!isAdopted && !this.#records.isOff) {
-        await this.#records.enter(registration, this.#clock.now(), replaced);
-      }
-      if (replaced !== undefined && registration.beginCommit()) {
-        await this.#handOver(replaced, registration, origin);
-      }
+      if (replaced !== undefined) this.#beginHandOver(replaced, registration);
+      if (isAdopted) registration.isJournaled = true;
+      else if (!this.#records.isOff) await this.#records.enter(registration, replaced);
+      if (replaced !== undefined) await this.#handOver(replaced, origin);
     } catch (error) {
-      if (replaced !== undefined) replaced.refusesPins = false;
+      if (replaced !== undefined) this.#keep(replaced);
       return this.#undo(registration, error as RegistryError, origin);
     }
+    this.#watch.startLease(registration);
     const { change, refusal } = await this.#table.commit(
       registration,
       isAdopted ? "adopted" : "registered",
@@ -94,9 +88,7 @@ export class RegionLifecycle {
       return this.#undo(registration, registration.abandoned ?? refusals.exiting(), origin);
     if (refusal !== null)
       return this.#undo(registration, refusals.registerFault(name, refusal.error), origin, true);
-    if (isAdopted) registration.isJournaled = true;
-    this.#watch.becameReady(registration);
-    return registration.leaseMs === null ? change.region : registration.status;
+    return change.region;
   }
 
   /** Ends a registration, whatever state it is in. See the registry's `unregister`. */
@@ -109,8 +101,12 @@ export class RegionLifecycle {
       }
       await registration.settled;
     }
-    if (registration.replacing !== undefined) await registration.replacing;
-    if (registration.leaving !== undefined) return registration.leaving;
+    while (registration.replacing !== undefined) await registration.replacing;
+    while (registration.leaving !== undefined) {
+      if (origin.reason !== "stopping") return registration.leaving;
+      // It stays if that cannot be written down, which a stop does not ask for.
+      await registration.leaving.catch(() => {});
+    }
     if (registration.state === "gone" || registration.state === "draining") return;
     await this.#leave(registration, this.#end(registration, origin));
   }
@@ -164,11 +160,23 @@ export class RegionLifecycle {
     }
   }
 
-  /** Closes the region whose place `successor` takes, and gives it the name. */
-  async #handOver(replaced: Registration, successor: Registration, origin: Origin): Promise<void> {
-    this.#watch.end(replaced);
+  /** From here on it is too late to abandon `successor`, and nobody may begin to use what goes. */
+  #beginHandOver(replaced: Registration, successor: Registration): void {
+    successor.beginCommit();
+    replaced.refusesPins = true;
     replaced.successor = successor;
+  }
+
+  /** Closes the region whose place another takes, which has its name then. */
+  async #handOver(replaced: Registration, origin: Origin): Promise<void> {
+    this.#watch.end(replaced);
     await this.#close(replaced, { ...origin, reason: "replaced" });
+  }
+
+  /** No other takes the place of the region. */
+  #keep(replaced: Registration): void {
+    replaced.refusesPins = false;
+    replaced.successor = undefined;
   }
 
   /** `told`: observers took it for registered, so they have to hear that it is not. */
@@ -179,7 +187,10 @@ export class RegionLifecycle {
     told = false,
   ): Promise<never> {
     this.#watch.end(registration);
-    if (registration.isJournaled) await this.#records.leaveEventually(registration);
+    // Whether one of an earlier process is to be tried again by a later one is not known here.
+    if (registration.isJournaled && origin.reason !== "adopted") {
+      await this.#records.leaveEventually(registration);
+    }
     try {
       await this.#release(registration, origin);
     } catch (failure) {

@@ -11,6 +11,9 @@ export class RegionRecords {
   readonly #journal: RegionJournal | undefined;
   readonly #clock: Clock;
   readonly #sessionRecord: (id: string) => SessionRecord | null;
+  /** What went, and is written down all the same; and what cancels the next try to have that changed. */
+  readonly #stale = new Map<Registration, () => void>();
+  #isStopped = false;
 
   constructor(
     journal: RegionJournal | undefined,
@@ -27,16 +30,22 @@ export class RegionRecords {
     return this.#journal === undefined;
   }
 
-  /** Writes a region down, in the place of `replaced`. Rejects with UNAVAILABLE. */
-  async enter(registration: Registration, now: number, replaced?: Registration): Promise<void> {
-    registration.registeredAt ??= now;
+  /** Writes a region down, in the place of `replaced`, with a lease of `leaseMs`. Rejects with UNAVAILABLE. */
+  async enter(
+    registration: Registration,
+    replaced?: Registration,
+    leaseMs: number | null = registration.leaseMs,
+  ): Promise<void> {
+    registration.registeredAt ??= this.#clock.now();
+    // A restart would otherwise find two of that name.
+    const outdated = replaced ?? this.#staleOf(registration.name);
     try {
-      await this.#journal?.registered(this.#recordOf(registration), replaced?.generation);
+      await this.#journal?.registered(this.#recordOf(registration, leaseMs), outdated?.generation);
     } catch (cause) {
       throw refusals.notJournaled(registration.name, cause);
     }
     registration.isJournaled = true;
-    if (replaced !== undefined) replaced.isJournaled = false;
+    if (outdated !== undefined) outdated.isJournaled = false;
   }
 
   /** Writes down that it goes. Rejects with UNAVAILABLE, and then it has to stay. */
@@ -52,12 +61,31 @@ export class RegionRecords {
 
   /** Writes down that it goes, now or as soon as that is possible: it goes in any case. */
   async leaveEventually(registration: Registration): Promise<void> {
-    await this.leave(registration).catch(() => {
-      this.#clock.after(journalRetryMs, () => void this.leaveEventually(registration));
-    });
+    try {
+      await this.leave(registration);
+    } catch {
+      if (this.#isStopped) return;
+      const cancel = this.#clock.after(journalRetryMs, () => {
+        this.#stale.delete(registration);
+        void this.leaveEventually(registration);
+      });
+      this.#stale.set(registration, cancel);
+    }
   }
 
-  #recordOf(registration: Registration): RegionRecord {
+  /** What could not be written down by now stays so. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const cancel of this.#stale.values()) cancel();
+    this.#stale.clear();
+  }
+
+  #staleOf(name: string): Registration | undefined {
+    for (const stale of this.#stale.keys()) if (stale.name === name) return stale;
+    return undefined;
+  }
+
+  #recordOf(registration: Registration, leaseMs: number | null): RegionRecord {
     const { session } = registration;
     return {
       generation: registration.generation,
@@ -71,7 +99,7 @@ export class RegionRecords {
       session: session === null ? null : this.#sessionRecord(session),
       protocol: registration.protocol,
       registeredAt: registration.registeredAt ?? 0,
-      leaseMs: registration.leaseMs,
+      leaseMs,
       exporter: registration.exporter,
       labels: registration.labels,
     };

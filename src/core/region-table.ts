@@ -23,6 +23,8 @@ export interface RegionTableOptions {
   readonly revision: bigint;
   /** Told of each change as soon as it is visible. */
   readonly onVisible: (change: RegistryChange) => void;
+  /** Told of a region as soon as it is ready, before anyone can do anything to it. */
+  readonly onReady: (registration: Registration) => void;
   readonly onObserverError: (error: unknown, change: RegistryChange) => void;
 }
 
@@ -37,6 +39,7 @@ export class RegionTable {
   readonly #capacity: Capacity;
   readonly #clock: Clock;
   readonly #onVisible: RegionTableOptions["onVisible"];
+  readonly #onReady: RegionTableOptions["onReady"];
   readonly #onObserverError: RegionTableOptions["onObserverError"];
 
   constructor(options: RegionTableOptions) {
@@ -44,6 +47,7 @@ export class RegionTable {
     this.#capacity = new Capacity(options.limits);
     this.#clock = options.clock;
     this.#onVisible = options.onVisible;
+    this.#onReady = options.onReady;
     this.#onObserverError = options.onObserverError;
   }
 
@@ -157,6 +161,7 @@ export class RegionTable {
     } else if (wasVisible) this.#list.remove(registration.name);
     // What was never shown need not be told as gone.
     if (wasVisible || state !== "gone") this.#onVisible(change);
+    if (state === "ready") this.#onReady(registration);
   }
 
   #remove(registration: Registration): void {

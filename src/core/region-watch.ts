@@ -36,24 +36,29 @@ export class RegionWatch {
     });
   }
 
-  /** The region is ready: its lease starts, and if its exporter has exited meanwhile it is an orphan at once. */
+  /** The region is ready: if its exporter has exited meanwhile it is an orphan at once. */
   becameReady(registration: Registration): void {
-    this.startLease(registration);
     if (registration.isOrphan) this.#orphan(registration);
   }
 
   /** Starts the lease anew, if it has one. */
   startLease(registration: Registration): void {
     const { leaseMs } = registration;
-    if (leaseMs === null) return;
-    const { clock } = this.#options;
+    if (leaseMs === null || registration.isUnwatched) return;
     registration.cancelLease?.();
-    registration.leaseExpiresAt = clock.now() + leaseMs;
-    registration.cancelLease = clock.after(leaseMs, () => this.#end(registration, "lease_expired"));
+    registration.leaseExpiresAt = this.#options.clock.now() + leaseMs;
+    this.#endLeaseAfter(leaseMs, registration);
+  }
+
+  /** It should have ended for `reason` and could not, so that is tried again later; nothing if it did end. */
+  endLater(registration: Registration, reason: ChangeReason): void {
+    if (registration.isUnwatched || registration.cancelGrace !== undefined) return;
+    this.#endAfter(journalRetryMs, registration, reason);
   }
 
   /** Nothing ends it any more by itself. */
   end(registration: Registration): void {
+    registration.isUnwatched = true;
     registration.cancelLease?.();
     registration.cancelGrace?.();
     registration.stopWatching?.();
@@ -63,18 +68,27 @@ export class RegionWatch {
   }
 
   #orphan(registration: Registration): void {
-    const { clock, orphanGraceMs, orphan } = this.#options;
-    orphan(registration);
-    registration.cancelGrace = clock.after(orphanGraceMs, () => this.#end(registration, "exporter_exited"));
+    if (registration.isUnwatched) return;
+    this.#options.orphan(registration);
+    if (registration.cancelGrace !== undefined) return;
+    this.#endAfter(this.#options.orphanGraceMs, registration, "exporter_exited");
   }
 
-  #end(registration: Registration, reason: ChangeReason): void {
-    this.#options.unregister(registration, reason).catch(() => {
-      // A close that failed is retried by whoever unregisters the region next.
-      if (registration.state !== "ready" && registration.state !== "orphaned") return;
-      registration.cancelLease = this.#options.clock.after(journalRetryMs, () =>
-        this.#end(registration, reason),
-      );
+  #endLeaseAfter(ms: number, registration: Registration): void {
+    registration.cancelLease = this.#options.clock.after(ms, () => {
+      registration.cancelLease = undefined;
+      this.#options.unregister(registration, "lease_expired").catch(() => {
+        // Where it did go, a close that failed is tried again by whoever unregisters it next.
+        const isOver = registration.isUnwatched || registration.cancelLease !== undefined;
+        if (!isOver) this.#endLeaseAfter(journalRetryMs, registration);
+      });
+    });
+  }
+
+  #endAfter(ms: number, registration: Registration, reason: ChangeReason): void {
+    registration.cancelGrace = this.#options.clock.after(ms, () => {
+      registration.cancelGrace = undefined;
+      this.#options.unregister(registration, reason).catch(() => this.endLater(registration, reason));
     });
   }
 }

@@ -1,5 +1,4 @@
 import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
-import type { Clock } from "./clock.js";
 import { RegistryError } from "./errors.js";
 import { isSameHandle } from "./handle.js";
 import { isOwn, mayTouch } from "./policy.js";
@@ -22,7 +21,6 @@ export interface RenewOptions {
 }
 
 export interface RegistrarParts {
-  readonly clock: Clock;
   readonly records: RegionRecords;
   readonly table: RegionTable;
   readonly lifecycle: RegionLifecycle;
@@ -34,7 +32,6 @@ export interface RegistrarParts {
 
 /** Lets regions in: one register at a time for each name. */
 export class Registrar {
-  readonly #clock: Clock;
   readonly #records: RegionRecords;
   readonly #table: RegionTable;
   readonly #lifecycle: RegionLifecycle;
@@ -44,7 +41,6 @@ export class Registrar {
   #isRefusing = false;
 
   constructor(parts: RegistrarParts) {
-    this.#clock = parts.clock;
     this.#records = parts.records;
     this.#table = parts.table;
     this.#lifecycle = parts.lifecycle;
@@ -66,17 +62,19 @@ export class Registrar {
     if (badName !== null) throw badName;
     // No await from the last look at the name to its reservation: two callers would both find it free.
     let holder = this.#table.get(name);
-    while (holder !== undefined && this.#isWaitedFor(holder, request)) {
-      await untilDoneOrAborted(holder.settled, context.signal);
+    let underWay = holder && this.#waitedFor(holder, request);
+    while (underWay !== undefined) {
+      await untilDoneOrAborted(underWay, context.signal);
       if (context.signal?.aborted) throw this.#abortError(context.signal);
       holder = this.#table.get(name);
+      underWay = holder && this.#waitedFor(holder, request);
     }
     if (this.#isRefusing) throw refusals.exiting();
     if (holder !== undefined && request.replaces === undefined) {
       if (request.isIdempotent !== true || !isTheSame(holder, request, context)) {
         throw refusals.alreadyInManager(name);
       }
-      return this.#startLease(holder);
+      return request.isDryRun === true ? holder.status : this.#startLease(holder);
     }
     const problem = registerProblem(request);
     if (problem !== null) throw problem;
@@ -87,11 +85,23 @@ export class Registrar {
     if (request.replaces !== undefined) assertReplaceable(holder, name, request.replaces, context);
     const origin: Origin = { context, startedAt, reason: holder === undefined ? "requested" : "replaced" };
     const registration = new Registration(request, ++this.#generation, origin);
-    return this.open(registration, request, origin, { replaced: holder });
+    return this.#open(registration, request, origin, { replaced: holder });
+  }
+
+  /** Takes up a region of an earlier process once `begin` resolves. */
+  async adopt(
+    registration: Registration,
+    request: RegisterRequest,
+    origin: Origin,
+    begin: Promise<void>,
+  ): Promise<void> {
+    if (this.#isRefusing) throw refusals.exiting();
+    if (this.#table.get(registration.name) !== undefined) throw refusals.alreadyInManager(registration.name);
+    await this.#open(registration, request, origin, { isAdopted: true, begin });
   }
 
   /** Reserves the name and opens the handle. */
-  open(
+  #open(
     registration: Registration,
     request: RegisterRequest,
     origin: Origin,
@@ -127,20 +137,12 @@ export class Registrar {
     if (leaseMs === undefined) throw refusals.noLease(name);
     const problem = leaseProblem(leaseMs);
     if (problem !== null) throw new RegistryError("INVALID_ARGUMENT", problem);
-    assertStays(registration);
-    if (registration.leaseMs !== leaseMs) {
-      const before = registration.leaseMs;
-      registration.leaseMs = leaseMs;
-      if (registration.isJournaled) {
-        try {
-          await this.#records.enter(registration, this.#clock.now());
-        } catch (error) {
-          registration.leaseMs = before;
-          throw error;
-        }
-        assertStays(registration);
-      }
+    this.#assertStays(registration);
+    if (registration.leaseMs !== leaseMs && registration.isJournaled) {
+      await this.#records.enter(registration, undefined, leaseMs);
     }
+    registration.leaseMs = leaseMs;
+    this.#assertStays(registration);
     return this.#startLease(registration);
   }
 
@@ -150,10 +152,22 @@ export class Registrar {
     return registration.status;
   }
 
-  /** Whether the name may be free, or what is asked for may be there, once the register under way is over. */
-  #isWaitedFor(holder: Registration, { isIdempotent }: RegisterRequest): boolean {
-    if (this.#isRefusing) return false;
-    return holder.isRollingBack || (isIdempotent === true && holder.state === "registering");
+  /** What to wait for, since the name may be free then, or what is asked for may be there. */
+  #waitedFor(holder: Registration, { isIdempotent }: RegisterRequest): Promise<void> | undefined {
+    if (this.#isRefusing) return undefined;
+    if (holder.isRollingBack) return holder.settled;
+    if (isIdempotent !== true) return undefined;
+    return holder.state === "registering" ? holder.settled : holder.replacing;
+  }
+
+  /** Throws FAILED_PRECONDITION if the region is on its way out. */
+  #assertStays({ name, state, leaving, refusesPins, session }: Registration): void {
+    const stays =
+      (state === "ready" || state === "orphaned") &&
+      leaving === undefined &&
+      !refusesPins &&
+      (session === null || this.#sessions.isOpen(session));
+    if (!stays) throw refusals.leaving(name);
   }
 
   #abortError(signal: AbortSignal): RegistryError {
@@ -188,9 +202,4 @@ function assertReplaceable(
   if (holder.generation !== generation) throw refusals.otherGeneration(name, generation, holder.generation);
   if (holder.replacing !== undefined) throw refusals.notReplaceable(name, "it is being replaced");
   if (holder.leaving !== undefined) throw refusals.notReplaceable(name, "it is being unregistered");
-}
-
-/** Throws FAILED_PRECONDITION if the region is on its way out. */
-function assertStays({ name, state, leaving }: Registration): void {
-  if ((state !== "ready" && state !== "orphaned") || leaving !== undefined) throw refusals.leaving(name);
 }

@@ -34,6 +34,7 @@ export class Registration {
   readonly protocol: Protocol;
   readonly labels: Labels;
   readonly exporter: Exporter | null;
+  readonly isDryRun: boolean;
   /** `gone` once the name is free again. */
   state: RegionState | "gone" = "registering";
   reason: ChangeReason;
@@ -69,6 +70,8 @@ export class Registration {
   drain: Origin | undefined;
   /** Whether its exporter has exited. */
   isOrphan = false;
+  /** Whether nothing ends it by itself any more. */
+  isUnwatched = false;
   /** Ends the timer of its lease. */
   cancelLease: (() => void) | undefined;
   /** Ends the timer of its time as an orphan. */
@@ -93,9 +96,10 @@ export class Registration {
     this.owner = context.owner;
     this.session = context.session ?? null;
     this.protocol = context.protocol;
-    this.labels = request.labels ?? noLabels;
+    this.labels = request.labels === undefined ? noLabels : new Map(request.labels);
     this.exporter = request.exporter ?? null;
     this.leaseMs = request.leaseMs ?? null;
+    this.isDryRun = request.isDryRun === true;
     this.reason = reason;
   }
 
@@ -106,7 +110,7 @@ export class Registration {
 
   /** Whether the name will be free once the driver is done. */
   get isRollingBack(): boolean {
-    return this.state === "registering" && this.#abandoned !== undefined;
+    return this.state === "registering" && (this.#abandoned !== undefined || this.isDryRun);
   }
 
   /** Answers the caller of the register with `error` and has it undone, unless it is too late for that. */
@@ -212,8 +216,13 @@ export class Registration {
     });
   }
 
-  #isCurrent({ pins, lastUsedAt, leaseExpiresAt }: RegionStatus): boolean {
-    return pins === this.pins && lastUsedAt === this.#lastUsedAt && leaseExpiresAt === this.#leaseExpiresAt;
+  #isCurrent({ pins, lastUsedAt, leaseMs, leaseExpiresAt }: RegionStatus): boolean {
+    return (
+      pins === this.pins &&
+      lastUsedAt === this.#lastUsedAt &&
+      leaseMs === this.leaseMs &&
+      leaseExpiresAt === this.#leaseExpiresAt
+    );
   }
 
   #used(now: number): void {

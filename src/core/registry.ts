@@ -65,6 +65,8 @@ export class RegionRegistry implements AsyncDisposable {
   readonly #driver: CudaDriver;
   readonly #pool: MappingPool;
   readonly #table: RegionTable;
+  readonly #records: RegionRecords;
+  readonly #watch: RegionWatch;
   readonly #lifecycle: RegionLifecycle;
   readonly #registrar: Registrar;
   readonly #departures: Departures;
@@ -78,18 +80,19 @@ export class RegionRegistry implements AsyncDisposable {
     this.#driver = driver;
     this.#pool = new MappingPool(driver, limits.maxDeviceBytes);
     const revision = options.revision ?? 0n;
-    const history = new ChangeHistory(revision);
     this.#table = new RegionTable({
       observers: options.observers ?? [],
       limits,
       clock,
       revision,
       onVisible: (change) => history.record(change),
+      onReady: (registration) => this.#watch.becameReady(registration),
       onObserverError: options.onObserverError ?? warn,
     });
+    const history = new ChangeHistory(() => this.#table.revision);
     this.sessions = new Sessions({ clock, onEnd: (session) => this.#endSession(session) });
-    const records = new RegionRecords(options.journal, clock, (id) => this.sessions.record(id));
-    const watch = new RegionWatch({
+    this.#records = new RegionRecords(options.journal, clock, (id) => this.sessions.record(id));
+    this.#watch = new RegionWatch({
       clock,
       exporters: options.exporters,
       orphanGraceMs: options.orphanGraceMs ?? 30_000,
@@ -97,15 +100,14 @@ export class RegionRegistry implements AsyncDisposable {
         void this.#table.commit(registration, "orphaned", byItself("exporter_exited")),
       unregister: (registration, reason) => this.#lifecycle.unregister(registration, byItself(reason)),
     });
-    const table = this.#table;
-    this.#lifecycle = new RegionLifecycle({ driver, clock, pool: this.#pool, table, records, watch });
+    const [table, records, watch] = [this.#table, this.#records, this.#watch];
+    this.#lifecycle = new RegionLifecycle({ driver, pool: this.#pool, table, records, watch });
     const lifecycle = this.#lifecycle;
     this.#registrar = new Registrar({
       table,
       lifecycle,
       watch,
       records,
-      clock,
       sessions: this.sessions,
       generation: options.generation ?? 0n,
     });
@@ -270,6 +272,7 @@ export class RegionRegistry implements AsyncDisposable {
     const members = this.#table.ofSession(id);
     for (const registration of members) registration.abandon(refusals.sessionEnded(registration.name));
     await this.#departures.each(members, byItself("session_ended"));
+    for (const registration of members) this.#watch.endLater(registration, "session_ended");
   }
 
   async #close(): Promise<void> {
@@ -278,6 +281,7 @@ export class RegionRegistry implements AsyncDisposable {
     for (const registration of registrations) registration.abandon(refusals.exiting());
     await this.#departures.each(registrations, byItself("stopping"));
     while (this.#table.all().some(({ state }) => state !== "close_failed")) await this.#table.nextChange();
+    this.#records.stop();
     const failures = this.#table.all().map(({ name, closeFailure }) => ({ name, error: closeFailure }));
     if (failures.length > 0) throw refusals.unregisterAllFailed(failures);
   }
