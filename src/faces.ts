@@ -52,6 +52,7 @@ async function listenGrpcFace(config: Config, place: ListenPlace, context: FaceC
   const { listenGrpc } = await import("./grpc/server.js");
   const server = await listenGrpc(context, {
     ...place,
+    allowContents: config.allowContents,
     keepaliveTimeMs: config.grpcKeepaliveTime,
     keepaliveTimeoutMs: config.grpcKeepaliveTimeout,
     maxConnections: config.grpcMaxConnections ?? undefined,

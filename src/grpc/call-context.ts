@@ -44,6 +44,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#openCalls = openCalls;
     this.#entrance = entrance;
     this.#registry = face.registry;
+    openCalls.begin();
   }
 
   get owner(): string {
@@ -100,9 +101,10 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#entered = false;
   }
 
-  /** The call was answered: nothing aborts it from now on. */
+  /** The call was answered: nothing aborts it from now on. Called once. */
   finish(): void {
     this.makeRoom();
+    this.#openCalls.end();
     if (this.#controller === undefined) return;
     this.#controller = undefined;
     this.#openCalls.delete(this);

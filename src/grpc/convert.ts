@@ -11,10 +11,13 @@ import { encodeMessage } from "./wire.js";
 /** Throws INVALID_ARGUMENT if `raw_handle` is no handle; the registry checks the rest. */
 export function registerRequestFromWire(message: CudaSharedMemoryRegisterRequest): RegisterRequest {
   const { name, rawHandle, deviceId, byteSize } = message;
-  if (rawHandle.length !== ipcMemHandleBytes) {
-    throw invalidArguments(name, regionNameProblem(name) ?? handleProblem(rawHandle));
-  }
-  return { name, handle: new IpcMemHandle(rawHandle), deviceId, byteSize };
+  return { name, handle: handleFromWire(name, rawHandle), deviceId, byteSize };
+}
+
+/** The handle to register under `name`. Throws INVALID_ARGUMENT if it is none. */
+export function handleFromWire(name: string, rawHandle: Buffer): IpcMemHandle {
+  if (rawHandle.length === ipcMemHandleBytes) return new IpcMemHandle(rawHandle);
+  throw invalidArguments(name, regionNameProblem(name) ?? handleProblem(rawHandle));
 }
 
 function handleProblem(rawHandle: Buffer): string {

@@ -6,6 +6,7 @@ import { statusOfError } from "./errors.js";
 import * as wire from "./gen/grpc/health/v1/health.js";
 import { inferenceServiceName } from "./inference-service.js";
 import type { OpenCalls } from "./open-calls.js";
+import { registryServiceName } from "./registry/registry-service.js";
 import { mayBegin } from "./stream-gate.js";
 import { addUnaryMethod } from "./unary-call.js";
 import { decodeMessage, encodeMessage } from "./wire.js";
@@ -14,7 +15,7 @@ type ServingStatus = wire.HealthCheckResponse_ServingStatus;
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = wire.HealthCheckResponse_ServingStatus;
 
 // Empty is the server as a whole.
-const services = ["", inferenceServiceName];
+const services = ["", inferenceServiceName, registryServiceName];
 
 const { check, watch, list } = wire.HealthService;
 

@@ -1,6 +1,7 @@
 import type { Server } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
+import { maySeeAll } from "../core/policy.js";
 import { invalidArguments, noSuchSystemRegion, systemSharedMemoryUnsupported } from "../core/refusals.js";
 import { assertRegionName } from "../core/region-name.js";
 import { encodeStatuses, registerRequestFromWire } from "./convert.js";
@@ -76,11 +77,12 @@ function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
   add({
     path: methods.cudaSharedMemoryStatus.path,
     request: wire.CudaSharedMemoryStatusRequest,
-    handle: ({ name }) => {
+    handle: ({ name }, call) => {
       if (name !== "") {
         assertRegionName(name);
-        return encodeStatuses([registry.status(name)]);
+        return encodeStatuses([registry.status(name, call)]);
       }
+      if (!maySeeAll(registry.policy, call)) return encodeStatuses(registry.statuses(call));
       const { revision } = registry;
       if (known.revision !== revision) known = { revision, encoded: encodeStatuses(registry.statuses()) };
       return known.encoded;

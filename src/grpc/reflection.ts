@@ -21,7 +21,11 @@ const paths = ["v1", "v1alpha"].map(
 
 // The same from src/grpc, from dist/grpc and in the package.
 const protoFolder = fileURLToPath(new URL("../../proto/", import.meta.url));
-const protoFiles = ["inference/grpc_service.proto", "grpc/health/v1/health.proto"];
+const protoFiles = [
+  "inference/grpc_service.proto",
+  "cudashm/v1/registry.proto",
+  "grpc/health/v1/health.proto",
+];
 
 type ReflectionStream = ServerDuplexStream<Buffer, Buffer>;
 
@@ -61,7 +65,7 @@ async function loadMethods(): Promise<ReadonlyMap<string, ReflectionMethod>> {
     import("@grpc/reflection"),
   ]);
   const methods = new Map<string, ReflectionMethod>();
-  new ReflectionService(loadSync(protoFiles, { includeDirs: [protoFolder] })).addToServer({
+  new ReflectionService(loadSync(protoFiles, { includeDirs: [protoFolder], keepCase: true })).addToServer({
     addService(service: ServiceDefinition, implementation: UntypedServiceImplementation) {
       for (const [name, definition] of Object.entries(service)) {
         methods.set(definition.path, {

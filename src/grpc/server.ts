@@ -5,10 +5,13 @@ import { addHealthService } from "./health.js";
 import { addInferenceService } from "./inference-service.js";
 import { OpenCalls } from "./open-calls.js";
 import { addReflection } from "./reflection.js";
+import { addRegistryService } from "./registry/registry-service.js";
 
 export interface GrpcServicesOptions {
   /** How often readiness is looked at while a client watches health, in milliseconds. */
   readonly healthPollMs?: number;
+  /** Whether the contents of regions are read and written. */
+  readonly allowContents?: boolean;
 }
 
 export interface GrpcListenOptions extends GrpcServicesOptions, ListenOptions {
@@ -23,18 +26,26 @@ export interface GrpcListenOptions extends GrpcServicesOptions, ListenOptions {
 /** The gRPC face, listening. */
 export interface GrpcServer {
   readonly address: Listeners["address"];
-  /** Stops accepting and waits for the calls on their way; ends them by force when `deadline` aborts. */
+  /**
+   * Stops accepting and waits for the calls on their way; ends them by force when `deadline` aborts. Nobody waits
+   * longer than a second for peers who do not read what they were answered.
+   */
   close(deadline: AbortSignal): Promise<void>;
 }
 
 /** Adds every gRPC service of this package to a grpc-js server of one's own. */
-export function addGrpcServices(
+export function addGrpcServices(server: Server, face: FaceContext, options: GrpcServicesOptions = {}): void {
+  addServices(server, face, new OpenCalls(face.shutdown), options);
+}
+
+function addServices(
   server: Server,
   face: FaceContext,
-  { healthPollMs = 500 }: GrpcServicesOptions = {},
+  openCalls: OpenCalls,
+  { healthPollMs = 500, allowContents = false }: GrpcServicesOptions,
 ): void {
-  const openCalls = new OpenCalls(face.shutdown);
   addInferenceService(server, face, openCalls);
+  addRegistryService(server, face, openCalls, allowContents);
   addHealthService(server, face, openCalls, healthPollMs);
   addReflection(server, face, openCalls);
 }
@@ -47,7 +58,8 @@ export async function listenGrpc(face: FaceContext, options: GrpcListenOptions):
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 20_000,
     "grpc.enable_channelz": 0,
   });
-  addGrpcServices(server, face, options);
+  const openCalls = new OpenCalls(face.shutdown);
+  addServices(server, face, openCalls, options);
   const { injectConnection } = server.createConnectionInjector(ServerCredentials.createInsecure());
   const kind = { alpn: "h2", allowHalfOpen: false } as const;
   const listeners = await openListeners(options, kind, injectConnection);
@@ -55,7 +67,10 @@ export async function listenGrpc(face: FaceContext, options: GrpcListenOptions):
   return {
     address: listeners.address,
     async close(deadline) {
-      closed ??= Promise.all([listeners.close(), shutDown(server)]);
+      if (closed === undefined) {
+        closed = Promise.all([listeners.close(), shutDown(server)]);
+        breakOffUnread(closed, openCalls, listeners);
+      }
       const force = () => listeners.destroyConnections();
       if (deadline.aborted) force();
       deadline.addEventListener("abort", force, { once: true });
@@ -63,6 +78,17 @@ export async function listenGrpc(face: FaceContext, options: GrpcListenOptions):
       deadline.removeEventListener("abort", force);
     },
   };
+}
+
+/** Breaks the connections once no call has been worked on for half a second, every half a second. */
+function breakOffUnread(closed: Promise<unknown>, openCalls: OpenCalls, listeners: Listeners): void {
+  let wasIdle = false;
+  const timer = setInterval(() => {
+    if (wasIdle && openCalls.isIdle) listeners.destroyConnections();
+    wasIdle = openCalls.isIdle;
+  }, 500).unref();
+  const stop = () => clearInterval(timer);
+  closed.then(stop, stop);
 }
 
 /** Sends every client away; resolves when the last one's calls are done and it is gone. */

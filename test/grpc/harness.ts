@@ -13,7 +13,7 @@ import { loadSync } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
 import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.js";
 import type { Gate } from "../../src/core/gate.js";
-import { RegionRegistry } from "../../src/core/registry.js";
+import { RegionRegistry, type RegistryOptions } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { type GrpcListenOptions, type GrpcServer, listenGrpc } from "../../src/grpc/server.js";
 import { FakeDriver } from "../helpers/fake-driver.js";
@@ -38,20 +38,28 @@ export interface TestFace {
   setReadiness(readiness: Readiness): void;
 }
 
-interface TestFaceOptions {
+interface TestFaceOptions extends Pick<FaceContext, "observeOperation" | "traceOperation"> {
   readonly allowClientShm?: boolean;
   readonly gate?: Gate;
+  readonly registry?: Omit<RegistryOptions, "driver">;
 }
 
-export function createTestFace({ allowClientShm = true, gate }: TestFaceOptions = {}): TestFace {
+export function createTestFace(options: TestFaceOptions = {}): TestFace {
+  const { allowClientShm = true, gate, registry: registryOptions, ...observers } = options;
   const driver = new FakeDriver();
-  const registry = new RegionRegistry({ driver });
+  const registry = new RegionRegistry({ ...registryOptions, driver });
   const shutdown = new AbortController();
   const faults: Fault[] = [];
   let readiness: Readiness = "ready";
   const context: FaceContext = {
     registry,
-    info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"], instanceId: "test", epoch: 1n },
+    info: {
+      name: "cudashm",
+      version: "1.2.3",
+      extensions: ["cuda_shared_memory"],
+      instanceId: "test",
+      epoch: 1n,
+    },
     readiness: () => readiness,
     cudaDriver: () => "emulated",
     allowClientShm,
@@ -62,6 +70,7 @@ export function createTestFace({ allowClientShm = true, gate }: TestFaceOptions 
       told(fault);
       faults.push(fault);
     },
+    ...observers,
   };
   return {
     context,
@@ -104,6 +113,11 @@ export interface Answer {
 export type Call = (method: string, request?: object, options?: CallOptions) => Promise<Answer>;
 
 const protoFolder = fileURLToPath(new URL("../../proto/", import.meta.url));
+const protoFiles = [
+  "inference/grpc_service.proto",
+  "grpc/health/v1/health.proto",
+  "cudashm/v1/registry.proto",
+];
 
 /** Calls one service with proto-loader: a codec that shares nothing with the server's. */
 export function createCaller(address: string, service = "inference.GRPCInferenceService"): Call {
@@ -117,12 +131,13 @@ export function createCaller(address: string, service = "inference.GRPCInference
 
 /** A dynamic client of a service of proto/, closed when the test ends. */
 export function createClient(address: string, service: string): Client {
-  const definition = loadSync(["inference/grpc_service.proto", "grpc/health/v1/health.proto"], {
+  const definition = loadSync(protoFiles, {
     includeDirs: [protoFolder],
     keepCase: true,
     longs: String,
     enums: String,
     defaults: true,
+    oneofs: true,
   });
   const ServiceClient = service
     .split(".")

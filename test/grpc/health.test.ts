@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { addressOf, createCaller, createTestFace, startServer } from "./harness.js";
 
 const service = "inference.GRPCInferenceService";
+const services = ["", service, "cudashm.v1.Registry"];
 
 async function start() {
   const face = createTestFace();
@@ -32,19 +33,19 @@ function createWatcher(address: string) {
   };
 }
 
-test("the server and its service serve while the face is ready", async () => {
+test("the server and its services serve while the face is ready", async () => {
   const { face, call } = await start();
-  for (const name of ["", service]) {
+  for (const name of services) {
     expect((await call("Check", { service: name })).response).toEqual({ status: "SERVING" });
   }
   for (const readiness of ["not_ready", "exiting"] as const) {
     face.setReadiness(readiness);
-    for (const name of ["", service]) {
+    for (const name of services) {
       expect((await call("Check", { service: name })).response).toEqual({ status: "NOT_SERVING" });
     }
   }
   expect((await call("List")).response).toEqual({
-    statuses: { "": { status: "NOT_SERVING" }, [service]: { status: "NOT_SERVING" } },
+    statuses: Object.fromEntries(services.map((name) => [name, { status: "NOT_SERVING" }])),
   });
 });
 
@@ -105,7 +106,7 @@ test("nothing looks at readiness once the last watcher left", async () => {
     async () => {
       looks = 0;
       for (let i = 0; i < 10; i++) await call("List");
-      expect(looks).toBe(10 * 2);
+      expect(looks).toBe(10 * services.length);
     },
     { timeout: 10_000, interval: 5 },
   );

@@ -47,6 +47,7 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
     const { listServicesResponse } = await reflect(addressOf(server), version).ask({ listServices: "*" });
     expect(listServicesResponse.service).toEqual([
       { name: "inference.GRPCInferenceService" },
+      { name: "cudashm.v1.Registry" },
       { name: "grpc.health.v1.Health" },
     ]);
   });
@@ -66,6 +67,29 @@ describe.each(["v1", "v1alpha"])("reflection %s", (version) => {
       );
     });
     expect(metadata).toMatchObject({ name: "cudashm", version: "1.2.3" });
+  });
+
+  test("describes our own service by the names of its .proto, with what that takes from Google's", async () => {
+    const face = createTestFace();
+    const server = await startServer(face);
+    const symbol = { fileContainingSymbol: "cudashm.v1.Registry" };
+    const answer = await reflect(addressOf(server), version).ask(symbol);
+    const { cudashm } = loadDescriptors(answer.fileDescriptorResponse.fileDescriptorProto);
+    // biome-ignore lint/suspicious/noExplicitAny: grpc-js types dynamic clients no closer.
+    const { Registry } = (cudashm as any).v1;
+    const client = new Registry(addressOf(server), credentials.createInsecure());
+    onTestFinished(() => client.close());
+    const region = await new Promise((resolve, reject) => {
+      const request = { ...face.goodRegister, lease: { seconds: 60 } };
+      client.Register(request, (error: Error | null, response: unknown) =>
+        error ? reject(error) : resolve(response),
+      );
+    });
+    expect(region).toMatchObject({
+      name: "r",
+      lease: { seconds: expect.objectContaining({ low: 60, high: 0 }) },
+      registered_at: { seconds: expect.anything() },
+    });
   });
 });
 

@@ -211,6 +211,7 @@ export interface Device {
 
 export interface GetRequest {
   name: string;
+  /** Up to 5 minutes, for a region of that name to be ready; DEADLINE_EXCEEDED if there is none then. */
   wait: Duration | undefined;
 }
 
@@ -242,7 +243,7 @@ export interface RegisterRequest {
   deviceUuid: string;
   byteSize: bigint;
   offset: bigint;
-  /** 1 s to 7 days; none unless given. */
+  /** 1 s to 7 days; for ever unless given. */
   lease: Duration | undefined;
   exporter: Exporter | undefined;
   labels: Map<string, string>;
@@ -286,9 +287,9 @@ export interface UnregisterResponse {
 }
 
 export interface HoldRequest {
-  /** Secret of a session whose stream broke, to go on with it. */
+  /** Secret of a session, to go on with it, also while another stream holds it. UNAUTHENTICATED if it has ended. */
   resume: string;
-  /** How long the session outlives a broken stream; 0 to 24 hours. */
+  /** How long the session outlives its stream; 0 to 24 hours, 0 unless given. A session that is resumed keeps its own. */
   resumeGrace: Duration | undefined;
 }
 
@@ -345,11 +346,19 @@ export interface ReadContentsRequest {
 }
 
 export interface ReadContentsResponse {
+  /** At most 256 KiB. */
   data: Buffer;
 }
 
 export interface WriteContentsRequest {
-  part: { $case: "window"; value: ContentsWindow } | { $case: "data"; value: Buffer } | undefined;
+  part:
+    | //
+    /** The first message, and no other. */
+    { $case: "window"; value: ContentsWindow }
+    | //
+    /** At most 63 KiB. */
+    { $case: "data"; value: Buffer }
+    | undefined;
 }
 
 export interface ContentsWindow {
@@ -2966,7 +2975,10 @@ export const ChecksumResponse: MessageFns<ChecksumResponse> = {
   },
 };
 
-/** Calls that belong to a session carry its secret as the metadata `cudashm-session`. */
+/**
+ * Calls that belong to a session carry its secret as the metadata `cudashm-session`. Durations are taken in whole
+ * milliseconds, rounded up, and none may be negative. A request is at most 64 KiB.
+ */
 export type RegistryService = typeof RegistryService;
 export const RegistryService = {
   /** What this service is, which run of it, and how far it is with taking up the regions of the last one. */
@@ -3019,7 +3031,7 @@ export const RegistryService = {
     responseSerialize: (value: Region): Buffer => Buffer.from(Region.encode(value).finish()),
     responseDeserialize: (value: Buffer): Region => Region.decode(value),
   },
-  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none. */
+  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none and is given none. */
   renew: {
     path: "/cudashm.v1.Registry/Renew" as const,
     requestStream: false as const,
@@ -3039,7 +3051,13 @@ export const RegistryService = {
     responseSerialize: (value: UnregisterResponse): Buffer => Buffer.from(UnregisterResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UnregisterResponse => UnregisterResponse.decode(value),
   },
-  /** A session: the regions registered in it live as long as this stream. The first answer has its secret. */
+  /**
+   * A session: the regions registered in it live as long as this stream. Its one message has the secret, once the
+   * session has begun; after that nothing comes until the stream ends. A stream that ends in whatever way, the
+   * client's cancel included, leaves the session the grace it was opened with. FAILED_PRECONDITION if another stream
+   * resumed the session, UNAVAILABLE when the service stops. At most 10,000 sessions, RESOURCE_EXHAUSTED beyond;
+   * they do not count as requests in flight.
+   */
   hold: {
     path: "/cudashm.v1.Registry/Hold" as const,
     requestStream: false as const,
@@ -3049,7 +3067,11 @@ export const RegistryService = {
     responseSerialize: (value: HoldResponse): Buffer => Buffer.from(HoldResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): HoldResponse => HoldResponse.decode(value),
   },
-  /** Every change from a revision on. */
+  /**
+   * Every change from a revision on, until the client cancels. Changes are not sent faster than they are read:
+   * RESOURCE_EXHAUSTED ends the stream of a reader who is more than 8,192 behind, OUT_OF_RANGE one from a revision
+   * yet to come, UNAVAILABLE every one when the service stops.
+   */
   watch: {
     path: "/cudashm.v1.Registry/Watch" as const,
     requestStream: false as const,
@@ -3059,7 +3081,7 @@ export const RegistryService = {
     responseSerialize: (value: WatchResponse): Buffer => Buffer.from(WatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchResponse => WatchResponse.decode(value),
   },
-  /** Bytes of a region, in order. */
+  /** Bytes of a region, in order. PERMISSION_DENIED unless the service serves contents. */
   readContents: {
     path: "/cudashm.v1.Registry/ReadContents" as const,
     requestStream: false as const,
@@ -3070,7 +3092,11 @@ export const RegistryService = {
       Buffer.from(ReadContentsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadContentsResponse => ReadContentsResponse.decode(value),
   },
-  /** Writes bytes to a region. The first message says where, those after it have the bytes. */
+  /**
+   * Writes bytes to a region. The first message says where, those after it have the bytes. OUT_OF_RANGE if these are
+   * more than fit, INVALID_ARGUMENT if they are fewer than announced; the text says how many were written. The
+   * memory has them when the call is answered. PERMISSION_DENIED unless the service serves contents.
+   */
   writeContents: {
     path: "/cudashm.v1.Registry/WriteContents" as const,
     requestStream: true as const,
@@ -3081,7 +3107,7 @@ export const RegistryService = {
       Buffer.from(WriteContentsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WriteContentsResponse => WriteContentsResponse.decode(value),
   },
-  /** CRC-32C of bytes of a region, without their transfer. */
+  /** CRC-32C of bytes of a region, without their transfer. PERMISSION_DENIED unless the service serves contents. */
   checksum: {
     path: "/cudashm.v1.Registry/Checksum" as const,
     requestStream: false as const,
@@ -3104,19 +3130,33 @@ export interface RegistryServer extends UntypedServiceImplementation {
   list: handleUnaryCall<ListRequest, ListResponse>;
   /** Opens a CUDA IPC handle and keeps it mapped under a name. The same again by the same owner is OK. */
   register: handleUnaryCall<RegisterRequest, Region>;
-  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none. */
+  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none and is given none. */
   renew: handleUnaryCall<RenewRequest, Region>;
   /** Closes a region. With a wait it returns once the mapping is closed, so that the exporter may free the memory. */
   unregister: handleUnaryCall<UnregisterRequest, UnregisterResponse>;
-  /** A session: the regions registered in it live as long as this stream. The first answer has its secret. */
+  /**
+   * A session: the regions registered in it live as long as this stream. Its one message has the secret, once the
+   * session has begun; after that nothing comes until the stream ends. A stream that ends in whatever way, the
+   * client's cancel included, leaves the session the grace it was opened with. FAILED_PRECONDITION if another stream
+   * resumed the session, UNAVAILABLE when the service stops. At most 10,000 sessions, RESOURCE_EXHAUSTED beyond;
+   * they do not count as requests in flight.
+   */
   hold: handleServerStreamingCall<HoldRequest, HoldResponse>;
-  /** Every change from a revision on. */
+  /**
+   * Every change from a revision on, until the client cancels. Changes are not sent faster than they are read:
+   * RESOURCE_EXHAUSTED ends the stream of a reader who is more than 8,192 behind, OUT_OF_RANGE one from a revision
+   * yet to come, UNAVAILABLE every one when the service stops.
+   */
   watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
-  /** Bytes of a region, in order. */
+  /** Bytes of a region, in order. PERMISSION_DENIED unless the service serves contents. */
   readContents: handleServerStreamingCall<ReadContentsRequest, ReadContentsResponse>;
-  /** Writes bytes to a region. The first message says where, those after it have the bytes. */
+  /**
+   * Writes bytes to a region. The first message says where, those after it have the bytes. OUT_OF_RANGE if these are
+   * more than fit, INVALID_ARGUMENT if they are fewer than announced; the text says how many were written. The
+   * memory has them when the call is answered. PERMISSION_DENIED unless the service serves contents.
+   */
   writeContents: handleClientStreamingCall<WriteContentsRequest, WriteContentsResponse>;
-  /** CRC-32C of bytes of a region, without their transfer. */
+  /** CRC-32C of bytes of a region, without their transfer. PERMISSION_DENIED unless the service serves contents. */
   checksum: handleUnaryCall<ChecksumRequest, ChecksumResponse>;
 }
 
@@ -3192,7 +3232,7 @@ export interface RegistryClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Region) => void,
   ): ClientUnaryCall;
-  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none. */
+  /** Starts the lease of a region anew. NOT_FOUND, FAILED_PRECONDITION if it has none and is given none. */
   renew(request: RenewRequest, callback: (error: ServiceError | null, response: Region) => void): ClientUnaryCall;
   renew(
     request: RenewRequest,
@@ -3221,17 +3261,27 @@ export interface RegistryClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UnregisterResponse) => void,
   ): ClientUnaryCall;
-  /** A session: the regions registered in it live as long as this stream. The first answer has its secret. */
+  /**
+   * A session: the regions registered in it live as long as this stream. Its one message has the secret, once the
+   * session has begun; after that nothing comes until the stream ends. A stream that ends in whatever way, the
+   * client's cancel included, leaves the session the grace it was opened with. FAILED_PRECONDITION if another stream
+   * resumed the session, UNAVAILABLE when the service stops. At most 10,000 sessions, RESOURCE_EXHAUSTED beyond;
+   * they do not count as requests in flight.
+   */
   hold(request: HoldRequest, options?: Partial<CallOptions>): ClientReadableStream<HoldResponse>;
   hold(request: HoldRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<HoldResponse>;
-  /** Every change from a revision on. */
+  /**
+   * Every change from a revision on, until the client cancels. Changes are not sent faster than they are read:
+   * RESOURCE_EXHAUSTED ends the stream of a reader who is more than 8,192 behind, OUT_OF_RANGE one from a revision
+   * yet to come, UNAVAILABLE every one when the service stops.
+   */
   watch(request: WatchRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchResponse>;
   watch(
     request: WatchRequest,
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchResponse>;
-  /** Bytes of a region, in order. */
+  /** Bytes of a region, in order. PERMISSION_DENIED unless the service serves contents. */
   readContents(
     request: ReadContentsRequest,
     options?: Partial<CallOptions>,
@@ -3241,7 +3291,11 @@ export interface RegistryClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<ReadContentsResponse>;
-  /** Writes bytes to a region. The first message says where, those after it have the bytes. */
+  /**
+   * Writes bytes to a region. The first message says where, those after it have the bytes. OUT_OF_RANGE if these are
+   * more than fit, INVALID_ARGUMENT if they are fewer than announced; the text says how many were written. The
+   * memory has them when the call is answered. PERMISSION_DENIED unless the service serves contents.
+   */
   writeContents(
     callback: (error: ServiceError | null, response: WriteContentsResponse) => void,
   ): ClientWritableStream<WriteContentsRequest>;
@@ -3258,7 +3312,7 @@ export interface RegistryClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: WriteContentsResponse) => void,
   ): ClientWritableStream<WriteContentsRequest>;
-  /** CRC-32C of bytes of a region, without their transfer. */
+  /** CRC-32C of bytes of a region, without their transfer. PERMISSION_DENIED unless the service serves contents. */
   checksum(
     request: ChecksumRequest,
     callback: (error: ServiceError | null, response: ChecksumResponse) => void,
