@@ -37,3 +37,14 @@ export async function untilDoneOrAborted(
   });
   await Promise.race([done, aborted]).finally(stopListening);
 }
+
+/** What `done` resolves with, unless `signal` is aborted first: then it rejects with {@link abortError}. */
+export async function orAborted<T>(done: Promise<T>, signal: AbortSignal): Promise<T> {
+  const settled = done.then(
+    () => {},
+    () => {},
+  );
+  await untilDoneOrAborted(settled, signal);
+  if (signal.aborted) throw abortError(signal);
+  return done;
+}

@@ -32,7 +32,8 @@ export function pinRange(
   context: CallContext,
 ): RegionPin {
   if (byteSize !== undefined) return registry.pin(name, { offset, byteSize }, context);
-  const end = registry.status(name, context).byteSize;
+  // Whether the caller may know that is the pin's to say, as it is where a size is given.
+  const end = registry.status(name).byteSize;
   return registry.pin(name, { offset, byteSize: offset < end ? end - offset : 0n }, context);
 }
 

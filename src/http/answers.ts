@@ -1,3 +1,4 @@
+import { stringify } from "lossless-json";
 import type { AnswerBody, AnswerHeaders, Exchange } from "./exchange.js";
 
 const json = "application/json";
@@ -14,6 +15,11 @@ export function answerEmpty(
 /** Success with JSON that is ready to send. */
 export function answerJson(exchange: Exchange, body: AnswerBody): Response {
   return exchange.answer(200, json, body);
+}
+
+/** Success with an object, in its order; a bigint keeps every digit. */
+export function answerObject(exchange: Exchange, object: Readonly<Record<string, unknown>>): Response {
+  return answerJson(exchange, stringify(object) ?? "");
 }
 
 /** `{"error":"..."}`, which is what every client looks for in an answer that is not 200. */

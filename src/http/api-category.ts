@@ -1,5 +1,5 @@
 import type { ApiCategory } from "../core/api-category.js";
-import type { Operation } from "./operations.js";
+import type { Operation } from "./operation.js";
 
 /** The group of calls that an operation is restricted with. */
 export function apiCategory({ path, tag }: Operation): ApiCategory {

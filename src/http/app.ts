@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { type Context, Hono } from "hono";
+import type { Clock } from "../core/clock.js";
 import type { FaceContext } from "../core/face-context.js";
 import { openGate } from "../core/gate.js";
 import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
@@ -15,10 +16,14 @@ import { guarded } from "./guarded-handler.js";
 import { NodeExchange } from "./node-exchange.js";
 import { type Handler, observed } from "./observed-handler.js";
 import { createOpenApi } from "./openapi.js";
-import { type Operation, type OperationId, operations } from "./operations.js";
+import type { Operation } from "./operation.js";
+import { type OperationId, operations } from "./operations.js";
 import { createServiceState } from "./service-state.js";
 import { systemSharedMemory } from "./system-shared-memory.js";
 import { traced } from "./traced-handler.js";
+import { createEvents } from "./v1/events.js";
+import { createRegions } from "./v1/regions.js";
+import { createServerState } from "./v1/server-state.js";
 import { WebExchange } from "./web-exchange.js";
 
 export interface HttpFaceOptions extends BrowserGuardOptions {
@@ -26,6 +31,8 @@ export interface HttpFaceOptions extends BrowserGuardOptions {
   readonly allowContents?: boolean;
   /** Largest body of a register in bytes; 1 MiB unless said. */
   readonly maxInputSize?: number;
+  /** For tests. */
+  readonly clock?: Clock;
 }
 
 /** On our own server the environment is the exchange; mounted elsewhere it is whatever that puts there. */
@@ -63,9 +70,12 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     getPath: (request, from) => exchangeOf(request, from?.env).path,
   });
 
-  const cuda = createCudaSharedMemory(context, options.maxInputSize ?? 2 ** 20);
+  const maxInputSize = options.maxInputSize ?? 2 ** 20;
+  const cuda = createCudaSharedMemory(context, maxInputSize);
   const service = createServiceState(context);
   const contents = createContents(context, options.allowContents ?? false);
+  const regions = createRegions(context, maxInputSize);
+  const state = createServerState(context);
   const handlers: Readonly<Record<OperationId, Handler>> = {
     cudaSharedMemoryStatus: cuda.statusAll,
     cudaSharedMemoryRegionStatus: cuda.status,
@@ -82,6 +92,15 @@ export function createHttpApp(context: FaceContext, options: HttpFaceOptions = {
     serverMetadata: service.metadata,
     serverLive: service.live,
     serverReady: service.ready,
+    serverState: state.server,
+    listDevices: state.devices,
+    listRegions: regions.list,
+    getRegion: regions.get,
+    registerRegion: regions.register,
+    releaseRegion: regions.release,
+    renewRegion: regions.renew,
+    watchRegions: createEvents(context, options.clock),
+    checksumRegion: contents.checksum,
     readRegionContents: contents.read,
     writeRegionContents: contents.write,
     doctorReport: createDoctor(context),

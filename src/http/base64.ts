@@ -1,4 +1,5 @@
-import { ipcMemHandleBytes } from "../core/handle.js";
+import { RegistryError } from "../core/errors.js";
+import { IpcMemHandle, ipcMemHandleBytes } from "../core/handle.js";
 
 /** What stands in the table for a character outside the alphabet. */
 const outside = 255;
@@ -36,4 +37,14 @@ export function decodeHandleBase64(text: string): Uint8Array | null {
     }
   }
   return characters === handleBase64Characters ? bytes : null;
+}
+
+/** The handle that `text` is the base64 of. Throws INVALID_ARGUMENT. */
+export function handleFromBase64(text: string): IpcMemHandle {
+  const bytes = decodeHandleBase64(text);
+  if (bytes !== null) return new IpcMemHandle(bytes);
+  throw new RegistryError(
+    "INVALID_ARGUMENT",
+    "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t: expected the base64 of exactly 64 bytes",
+  );
 }

@@ -1,35 +1,30 @@
-import { type ContentsRange, pinRange, readPieces, writePieces } from "../core/contents.js";
+import { type ContentsRange, checksumOf, pinRange, readPieces, writePieces } from "../core/contents.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import { contentsOff } from "../core/refusals.js";
-import { assertRegionName } from "../core/region-name.js";
-import { answerEmpty } from "./answers.js";
+import { answerEmpty, answerObject } from "./answers.js";
 import { callContext } from "./call-context.js";
 import type { Exchange } from "./exchange.js";
-import { nameInPath } from "./request-target.js";
 import { parseUint64 } from "./uint64.js";
+import { readQuery, uint64In } from "./v1/query.js";
+import { regionNameIn } from "./v1/region-path.js";
 
 /** Bytes read by one call of the driver. */
 const pieceBytes = 1024 * 1024;
 
-const regionPath = "/v1/regions/";
-
-/** Raw bytes of a region, read and written through a pin. Refused unless `allowContents`. */
+/** Raw bytes of a region, read, written and summed up through a pin. Refused unless `allowContents`. */
 export function createContents(context: FaceContext, allowContents: boolean) {
   const { registry, shutdown } = context;
 
-  function regionName(exchange: Exchange): string {
+  function regionName({ path }: Exchange): string {
     if (!allowContents) throw contentsOff();
-    const name = nameInPath(exchange.path, regionPath);
-    assertRegionName(name);
-    return name;
+    return regionNameIn(path);
   }
 
   return {
     async read(exchange: Exchange): Promise<Response> {
       const name = regionName(exchange);
-      const range = rangeIn(exchange.query);
-      using pin = pinRange(registry, name, range, callContext(exchange, context));
+      using pin = pinRange(registry, name, rangeIn(exchange.query), callContext(exchange, context));
       return await exchange.stream(pin.byteSize, readPieces(pin, pieceBytes), shutdown);
     },
 
@@ -46,12 +41,22 @@ export function createContents(context: FaceContext, allowContents: boolean) {
       const size = byteSize ?? declared;
       const call = callContext(exchange, context);
       using pin = pinRange(registry, name, { offset, byteSize: size }, call);
-      await writePieces(pin, exchange.bodyPieces(), {
-        what: "the body",
-        byteSize: size,
-        signal: call.signal,
-      });
+      const { signal } = call;
+      await writePieces(pin, exchange.bodyPieces(), { what: "the body", byteSize: size, signal });
       return answerEmpty(exchange);
+    },
+
+    async checksum(exchange: Exchange): Promise<Response> {
+      const name = regionName(exchange);
+      const query = readQuery(exchange.query, ["offset", "byte_size"]);
+      const range = { offset: uint64In(query, "offset") ?? 0n, byteSize: uint64In(query, "byte_size") };
+      const call = callContext(exchange, context);
+      using pin = pinRange(registry, name, range, call);
+      const sum = await checksumOf(pin, call.signal);
+      return answerObject(exchange, {
+        crc32c: sum.toString(16).padStart(8, "0"),
+        byte_size: pin.byteSize,
+      });
     },
   };
 }

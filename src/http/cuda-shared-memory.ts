@@ -1,9 +1,11 @@
 import { RegistryError } from "../core/errors.js";
-import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
+import type { FaceContext } from "../core/face-context.js";
+import { maySeeAll } from "../core/policy.js";
 import { invalidArguments } from "../core/refusals.js";
 import { assertRegionName, regionNameProblem } from "../core/region-name.js";
 import { answerEmpty, answerJson } from "./answers.js";
-import { callContext } from "./call-context.js";
+import { callContext, callerContext } from "./call-context.js";
+import { assertClientShm } from "./client-shm.js";
 import type { Exchange } from "./exchange.js";
 import { parseRegisterBody } from "./register-body.js";
 import { nameInPath } from "./request-target.js";
@@ -20,13 +22,16 @@ export function createCudaSharedMemory(context: FaceContext, maxInputSize: numbe
 
   return {
     statusAll(exchange: Exchange): Response {
-      return answerJson(exchange, all.current());
+      const json = maySeeAll(registry.policy, exchange.caller)
+        ? all.current()
+        : encodeStatuses(registry.statuses(callerContext(exchange)));
+      return answerJson(exchange, json);
     },
 
     status(exchange: Exchange): Response {
       const name = nameInPath(exchange.path, regionPath);
       assertRegionName(name);
-      return answerJson(exchange, encodeStatuses([registry.status(name)]));
+      return answerJson(exchange, encodeStatuses([registry.status(name, callerContext(exchange))]));
     },
 
     async register(exchange: Exchange): Promise<Response> {
@@ -59,8 +64,4 @@ export function createCudaSharedMemory(context: FaceContext, maxInputSize: numbe
       return answerEmpty(exchange);
     },
   };
-}
-
-function assertClientShm(context: FaceContext): void {
-  if (!context.allowClientShm) throw new RegistryError("UNIMPLEMENTED", clientShmDisabledText);
 }

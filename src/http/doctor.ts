@@ -1,4 +1,4 @@
-import { abortError, untilDoneOrAborted } from "../core/abort.js";
+import { orAborted } from "../core/abort.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import { answerJson } from "./answers.js";
@@ -13,13 +13,6 @@ export function createDoctor({ diagnose, shutdown }: FaceContext) {
         "the doctor's report is not served; start the service with --allow-doctor to serve it",
       );
     }
-    const signal = exchange.signal(shutdown);
-    const report = diagnose();
-    await untilDoneOrAborted(
-      report.then(() => {}),
-      signal,
-    );
-    if (signal.aborted) throw abortError(signal);
-    return answerJson(exchange, await report);
+    return answerJson(exchange, await orAborted(diagnose(), exchange.signal(shutdown)));
   };
 }

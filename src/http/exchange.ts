@@ -1,4 +1,5 @@
 import type { Caller } from "../core/caller.js";
+import type { Clock } from "../core/clock.js";
 
 /**
  * One request and its answer, whatever carries them: a socket of our own server, or the Request and Response
@@ -38,10 +39,28 @@ export interface Exchange {
    * error before the first piece can still be answered; one after it breaks the connection.
    */
   stream(byteSize: bigint, pieces: AsyncIterator<Uint8Array>, shutdown: AbortSignal): Promise<Response>;
+  /**
+   * Answers with text that comes bit by bit, until `pieces` ends. The next piece is asked for when the client's side
+   * has the one before, so one who does not read has nothing kept for it. An error before the first piece can still
+   * be answered; one after it breaks the connection.
+   */
+  streamText(pieces: AsyncIterator<string>, options: TextStreamOptions): Promise<Response>;
   /** The status of an answer that this made. */
   statusOf(answer: Response): number;
   /** Breaks an answer that has begun, so that nobody takes it for whole. Null if none has begun. */
   breakOff(): Response | null;
+}
+
+/** How text is answered bit by bit. */
+export interface TextStreamOptions {
+  readonly contentType: string;
+  readonly headers: AnswerHeaders;
+  readonly clock: Clock;
+  /** Where the socket is ours: how long a client may take nothing before its connection is cut, in milliseconds. */
+  readonly patienceMs: number;
+  /** The same once the service stops. */
+  readonly exitPatienceMs: number;
+  readonly shutdown: AbortSignal;
 }
 
 /** Text, or bytes that are ready to send. */

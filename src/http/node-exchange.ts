@@ -4,9 +4,16 @@ import { anonymousCaller, type Caller } from "../core/caller.js";
 import type { BodyDrain } from "./body-drain.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
-import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
+import {
+  type AnswerBody,
+  type AnswerHeaders,
+  bytesContentType,
+  type Exchange,
+  type TextStreamOptions,
+} from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
+import { TextWriter } from "./text-writer.js";
 
 /** A request that remembers its target and Host as they came: both are replaced before the adapter sees them. */
 export class RequestMessage extends IncomingMessage {
@@ -149,6 +156,24 @@ export class NodeExchange implements Exchange {
     return RESPONSE_ALREADY_SENT;
   }
 
+  async streamText(pieces: AsyncIterator<string>, options: TextStreamOptions): Promise<Response> {
+    let next = await pieces.next();
+    this.#discardBody();
+    const own = this.#headers(options.contentType, null);
+    this.#outgoing.writeHead(200, own.concat(...Object.entries(options.headers)));
+    const writer = new TextWriter(this.#outgoing, this.signal(options.shutdown), options);
+    try {
+      while (this.method !== "HEAD" && next.done !== true) {
+        await writer.write(next.value);
+        next = await pieces.next();
+      }
+    } finally {
+      await pieces.return?.();
+    }
+    await writer.end();
+    return RESPONSE_ALREADY_SENT;
+  }
+
   /** Resolves when the kernel has the piece, which is what holds a fast driver back for a slow reader. */
   #write(piece: Uint8Array, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -173,9 +198,11 @@ export class NodeExchange implements Exchange {
     return RESPONSE_ALREADY_SENT;
   }
 
-  #headers(contentType: string, length: string): string[] {
-    const id = this.requestId ?? "";
-    const own = ["content-type", contentType, "content-length", length, "x-request-id", id];
+  /** Without a length the body goes out in chunks. */
+  #headers(contentType: string, length: string | null): string[] {
+    const own = ["content-type", contentType];
+    if (length !== null) own.push("content-length", length);
+    own.push("x-request-id", this.requestId ?? "");
     return this.extraHeaders === undefined ? own : own.concat(...Object.entries(this.extraHeaders));
   }
 

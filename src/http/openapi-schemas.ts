@@ -1,11 +1,9 @@
 import { maxRegionNameBytes } from "../core/region-name.js";
 import { httpStatuses } from "./errors.js";
+import { base64Handle, type JsonSchema, regionName, sizeInBytes, uint64 } from "./json-schema.js";
+import { regionParameters } from "./v1/region-parameters.js";
+import { regionSchemas } from "./v1/region-schemas.js";
 
-/** A JSON Schema, as OpenAPI 3.1 takes it; a bigint where a number has more digits than a double keeps. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
-
-const uint64 = { type: "integer", format: "uint64", minimum: 0, maximum: 2n ** 64n - 1n } as const;
-const sizeInBytes = { ...uint64, minimum: 1 } as const;
 const findingStatus = { type: "string", enum: ["OK", "WARN", "FAIL"] } as const;
 
 /** Schemas that the document names. */
@@ -28,15 +26,7 @@ export const schemas = {
         type: "object",
         description: "The 64 bytes of a cudaIpcMemHandle_t",
         required: ["b64"],
-        properties: {
-          b64: {
-            type: "string",
-            format: "byte",
-            description:
-              "Base64 of the handle: 86 characters of the alphabet; every other character, line feeds and padding among them, is skipped",
-            pattern: "^[^A-Za-z0-9+/]*([A-Za-z0-9+/][^A-Za-z0-9+/]*){86}$",
-          },
-        },
+        properties: { b64: base64Handle },
       },
       device_id: {
         ...uint64,
@@ -61,7 +51,7 @@ export const schemas = {
   },
   ServerMetadata: {
     type: "object",
-    required: ["name", "version", "extensions", "cuda_driver"],
+    required: ["name", "version", "extensions", "cuda_driver", "instance_id", "epoch"],
     properties: {
       name: { type: "string" },
       version: { type: "string" },
@@ -70,6 +60,8 @@ export const schemas = {
         type: "string",
         description: "`cuda` for NVIDIA's driver, `emulated` for ours on host memory, else why there is none",
       },
+      instance_id: { type: "string", description: "Another one for each start of the service" },
+      epoch: { ...uint64, description: "Grows by one with each start on one state file; 1 without" },
     },
   },
   DoctorReport: {
@@ -101,6 +93,7 @@ export const schemas = {
       },
     },
   },
+  ...regionSchemas,
   ErrorResponse: {
     type: "object",
     required: ["error"],
@@ -117,13 +110,7 @@ export const parameters = {
     in: "path",
     required: true,
     description: `Name of the region, percent-encoded UTF-8: at most ${maxRegionNameBytes} bytes, no control character. It may hold an encoded slash.`,
-    schema: {
-      type: "string",
-      minLength: 1,
-      maxLength: maxRegionNameBytes,
-      pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
-      not: { enum: [".", ".."] },
-    },
+    schema: regionName,
   },
   systemRegionName: {
     name: "region_name",
@@ -146,6 +133,7 @@ export const parameters = {
     description: "Number of bytes; without it all to the end of the region, or of the body",
     schema: uint64,
   },
+  ...regionParameters,
 } as const satisfies Readonly<Record<string, JsonSchema>>;
 
 /** Headers that the document names. */

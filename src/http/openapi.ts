@@ -4,8 +4,10 @@ import { answerJson } from "./answers.js";
 import { apiCategory } from "./api-category.js";
 import { httpStatuses, parserStatuses } from "./errors.js";
 import type { Exchange } from "./exchange.js";
-import { headers, type JsonSchema, parameters, schemas } from "./openapi-schemas.js";
-import { type MediaType, type Operation, operations, tags } from "./operations.js";
+import type { JsonSchema } from "./json-schema.js";
+import { headers, parameters, schemas } from "./openapi-schemas.js";
+import { type MediaType, type Operation, tags } from "./operation.js";
+import { operations } from "./operations.js";
 
 /** Statuses of errors, each with the name of its response. */
 const errorResponses: Readonly<Record<number, readonly [name: string, description: string]>> = {
@@ -19,7 +21,11 @@ const errorResponses: Readonly<Record<number, readonly [name: string, descriptio
   431: ["HeadersTooLarge", "The headers are too long"],
   500: ["Fault", "A fault of the service, or memory that the driver would not take back"],
   501: ["NotImplemented", "Not supported, or switched off in this service"],
-  503: ["Unavailable", "There is no usable CUDA driver, or the service is stopping"],
+  503: [
+    "Unavailable",
+    "There is no usable CUDA driver, the state file cannot be written, or the service is stopping",
+  ],
+  504: ["DeadlineExceeded", "What was waited for did not come about in the time given"],
 };
 
 /** What any request can be answered. */

@@ -1,7 +1,6 @@
 import { RegistryError } from "../core/errors.js";
-import { IpcMemHandle } from "../core/handle.js";
 import type { RegisterRequest } from "../core/region.js";
-import { decodeHandleBase64 } from "./base64.js";
+import { handleFromBase64 } from "./base64.js";
 import { parseRequestJson } from "./request-json.js";
 
 /** What a register's body says; the name is in the path. */
@@ -22,13 +21,7 @@ export function parseRegisterBody(body: Uint8Array): RegisterBody {
   }
   const byteSize = unsignedMember(root, "byte_size");
   const deviceId = unsignedMember(root, "device_id");
-  const bytes = decodeHandleBase64(b64);
-  if (bytes === null) {
-    throw refusal(
-      "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t: expected the base64 of exactly 64 bytes",
-    );
-  }
-  return { handle: new IpcMemHandle(bytes), deviceId, byteSize };
+  return { handle: handleFromBase64(b64), deviceId, byteSize };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { parse } from "lossless-json";
+import { parse, parseLosslessNumber } from "lossless-json";
 import { RegistryError } from "../core/errors.js";
 import { parseUint64 } from "./uint64.js";
 
@@ -11,8 +11,17 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * a key two different values.
  */
 export function parseRequestJson(body: Uint8Array): unknown {
+  return parseWith(unsignedOrNaN, body);
+}
+
+/** The same, but that each number is a LosslessNumber: it keeps what the client wrote. */
+export function parseExactJson(body: Uint8Array): unknown {
+  return parseWith(parseLosslessNumber, body);
+}
+
+function parseWith(parseNumber: (text: string) => unknown, body: Uint8Array): unknown {
   try {
-    return parse(utf8.decode(body), null, { parseNumber: unsignedOrNaN, onDuplicateKey: refuseDuplicate });
+    return parse(utf8.decode(body), null, { parseNumber, onDuplicateKey: refuseDuplicate });
   } catch (cause) {
     const text = `failed to parse the request JSON buffer: ${explain(body, cause)}`;
     throw new RegistryError("INVALID_ARGUMENT", text, { cause });

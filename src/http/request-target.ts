@@ -20,11 +20,12 @@ export function splitTarget(target: string): RequestTarget {
 }
 
 /**
- * The region's name in a path of the form `<prefix>{name}/{last}`, decoded once as UTF-8. Throws
- * INVALID_ARGUMENT if it has a malformed escape or escapes that are not UTF-8.
+ * The region's name in a path of the form `<prefix>{name}`, whatever comes after the next slash, decoded once as
+ * UTF-8. Throws INVALID_ARGUMENT if it has a malformed escape or escapes that are not UTF-8.
  */
 export function nameInPath(path: string, prefix: string): string {
-  const segment = path.slice(prefix.length, path.lastIndexOf("/"));
+  const end = path.indexOf("/", prefix.length);
+  const segment = path.slice(prefix.length, end === -1 ? undefined : end);
   if (!segment.includes("%")) return segment;
   try {
     return decodeURIComponent(segment);

@@ -1,16 +1,22 @@
 import { exitingText, RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
-import { answerEmpty, answerJson } from "./answers.js";
+import { answerEmpty, answerObject } from "./answers.js";
 import type { Exchange } from "./exchange.js";
 
 /** Health and metadata, as KServe's protocol has them. */
 export function createServiceState(context: FaceContext) {
-  const { name, version, extensions } = context.info;
+  const { name, version, extensions, instanceId, epoch } = context.info;
 
   return {
     metadata(exchange: Exchange): Response {
-      const metadata = { name, version, extensions, cuda_driver: context.cudaDriver() };
-      return answerJson(exchange, JSON.stringify(metadata));
+      return answerObject(exchange, {
+        name,
+        version,
+        extensions,
+        cuda_driver: context.cudaDriver(),
+        instance_id: instanceId,
+        epoch,
+      });
     },
 
     live(exchange: Exchange): Response {

@@ -1,6 +1,12 @@
 import { anonymousCaller, type Caller } from "../core/caller.js";
-import { bodyTooLarge } from "./errors.js";
-import { type AnswerBody, type AnswerHeaders, bytesContentType, type Exchange } from "./exchange.js";
+import { bodyTooLarge, clientGone } from "./errors.js";
+import {
+  type AnswerBody,
+  type AnswerHeaders,
+  bytesContentType,
+  type Exchange,
+  type TextStreamOptions,
+} from "./exchange.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import { splitTarget } from "./request-target.js";
 
@@ -16,6 +22,8 @@ export class WebExchange implements Exchange {
   caller: Caller = anonymousCaller;
   extraHeaders: AnswerHeaders | undefined = undefined;
   readonly #request: Request;
+  /** Aborted when nobody reads the answer any more. */
+  readonly #abandoned = new AbortController();
 
   constructor(request: Request) {
     const { path, query } = splitTarget(request.url);
@@ -39,7 +47,7 @@ export class WebExchange implements Exchange {
   }
 
   signal(shutdown: AbortSignal): AbortSignal {
-    return AbortSignal.any([this.#request.signal, shutdown]);
+    return AbortSignal.any([this.#request.signal, this.#abandoned.signal, shutdown]);
   }
 
   async readBody(limit: number): Promise<Uint8Array> {
@@ -56,8 +64,8 @@ export class WebExchange implements Exchange {
   }
 
   answer(status: number, contentType: string, body: AnswerBody, headers: AnswerHeaders = {}): Response {
-    const all = this.#headers(contentType, String(Buffer.byteLength(body)));
-    for (const [name, value] of Object.entries(headers)) all.set(name, value);
+    const length = String(Buffer.byteLength(body));
+    const all = this.#headers(contentType, { "content-length": length, ...headers });
     return new Response(body, { status, headers: all });
   }
 
@@ -68,8 +76,34 @@ export class WebExchange implements Exchange {
         body.append(Uint8Array.from(next.value));
       }
     }
-    const headers = this.#headers(bytesContentType, String(byteSize));
+    const headers = this.#headers(bytesContentType, { "content-length": String(byteSize) });
     return new Response(Uint8Array.from(body.bytes), { headers });
+  }
+
+  async streamText(pieces: AsyncIterator<string>, options: TextStreamOptions): Promise<Response> {
+    let next: IteratorResult<string> | undefined = await pieces.next();
+    const headers = this.#headers(options.contentType, options.headers);
+    if (this.method === "HEAD") {
+      await pieces.return?.();
+      return new Response(null, { headers });
+    }
+    const encoder = new TextEncoder();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          const { done, value } = next ?? (await pieces.next());
+          next = undefined;
+          if (done === true) controller.close();
+          else controller.enqueue(encoder.encode(value));
+        },
+        cancel: async () => {
+          this.#abandoned.abort(clientGone());
+          await pieces.return?.();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers });
   }
 
   statusOf(answer: Response): number {
@@ -80,12 +114,12 @@ export class WebExchange implements Exchange {
     return null;
   }
 
-  #headers(contentType: string, length: string): Headers {
+  #headers(contentType: string, headers: AnswerHeaders): Headers {
     return new Headers({
       "content-type": contentType,
-      "content-length": length,
       "x-request-id": this.requestId ?? "",
       ...this.extraHeaders,
+      ...headers,
     });
   }
 }

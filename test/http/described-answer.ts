@@ -47,7 +47,7 @@ export function undescribed(method: string, target: string, answer: Answer): str
   if (response.content === undefined) return answer.text === "" ? null : `${where}: a body`;
   const content = response.content[String(answer.headers["content-type"])];
   if (content === undefined) return `${where}: content type`;
-  if (content.schema.format === "binary") return null;
+  if (answer.headers["content-type"] !== "application/json") return null;
   return breaks(content.schema, JSON.parse(answer.text)) ? `${where}: ${answer.text.slice(0, 200)}` : null;
 }
 
@@ -58,12 +58,29 @@ function matches(template: string, path: string): boolean {
 /** Whether `value` breaks a schema, by the few keywords that answers are described with. */
 function breaks(given: Part, value: Part): boolean {
   const schema = resolve(served, given);
+  if (schema.anyOf !== undefined) return schema.anyOf.every((one: Part) => breaks(one, value));
   if (schema.enum !== undefined && !schema.enum.includes(value)) return true;
-  switch (schema.type) {
+  return [schema.type].flat().every((type: string) => breaksAs(type, schema, value));
+}
+
+/** The same, were it of this type alone. */
+function breaksAs(type: string, schema: Part, value: Part): boolean {
+  switch (type) {
+    case "null":
+      return value !== null;
+    case "boolean":
+      return typeof value !== "boolean";
     case "string":
-      return typeof value !== "string" || value.length < (schema.minLength ?? 0);
+      return (
+        typeof value !== "string" ||
+        value.length < (schema.minLength ?? 0) ||
+        (schema.format === "date-time" && new Date(value).toJSON() !== value) ||
+        (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value))
+      );
     case "integer":
       return !Number.isInteger(value) || value < schema.minimum || value > schema.maximum;
+    case "number":
+      return typeof value !== "number" || value < schema.minimum || value > schema.maximum;
     case "array":
       return !Array.isArray(value) || value.some((item) => breaks(schema.items ?? {}, item));
     case "object":
@@ -72,11 +89,12 @@ function breaks(given: Part, value: Part): boolean {
         value === null ||
         Array.isArray(value) ||
         (schema.required ?? []).some((name: string) => !Object.hasOwn(value, name)) ||
-        Object.entries(schema.properties ?? {}).some(
-          ([name, property]) => Object.hasOwn(value, name) && breaks(property, value[name]),
-        )
+        Object.entries(value).some(([name, member]) => {
+          const property = schema.properties?.[name] ?? schema.additionalProperties;
+          return typeof property === "object" && breaks(property, member);
+        })
       );
     default:
-      throw new Error(`a schema of type ${schema.type} is not understood here`);
+      throw new Error(`a schema of type ${type} is not understood here`);
   }
 }

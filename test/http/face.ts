@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { FaceContext, Fault, Readiness } from "../../src/core/face-context.js";
 import type { Gate } from "../../src/core/gate.js";
-import { RegionRegistry } from "../../src/core/registry.js";
+import { RegionRegistry, type RegistryOptions } from "../../src/core/registry.js";
 import { createRequestIds } from "../../src/core/request-ids.js";
 import { createHttpApp, type HttpApp, type HttpFaceOptions } from "../../src/http/app.js";
 import { BodyDrain, type BodyDrainLimits, defaultBodyDrainLimits } from "../../src/http/body-drain.js";
@@ -31,6 +31,8 @@ export interface FaceOptions extends Partial<HttpFaceOptions> {
   readonly transport?: Transport;
   readonly gate?: Gate;
   readonly maxConnections?: number;
+  /** The registry's, besides the driver and the clock. */
+  readonly registry?: Partial<RegistryOptions>;
 }
 
 export interface Answer {
@@ -48,7 +50,7 @@ export interface Sent {
 /** The HTTP face on a real socket over a registry on the fake driver, and clients of it. */
 export class Face implements AsyncDisposable {
   readonly driver = new FakeDriver();
-  readonly registry = new RegionRegistry({ driver: this.driver });
+  readonly registry: RegionRegistry;
   readonly shutdown = new AbortController();
   readonly faults: Fault[] = [];
   readiness: Readiness = "ready";
@@ -58,9 +60,21 @@ export class Face implements AsyncDisposable {
 
   private constructor(options: FaceOptions) {
     this.#transport = options.transport ?? tcp;
+    const { clock } = options;
+    this.registry = new RegionRegistry({
+      driver: this.driver,
+      ...(clock && { clock }),
+      ...options.registry,
+    });
     const context: FaceContext = {
       registry: this.registry,
-      info: { name: "cudashm", version: "1.2.3", extensions: ["cuda_shared_memory"], instanceId: "test", epoch: 1n },
+      info: {
+        name: "cudashm",
+        version: "1.2.3",
+        extensions: ["cuda_shared_memory"],
+        instanceId: "test",
+        epoch: 1n,
+      },
       readiness: () => this.readiness,
       cudaDriver: () => "emulated",
       allowClientShm: options.allowClientShm ?? true,
@@ -77,6 +91,7 @@ export class Face implements AsyncDisposable {
       maxInputSize: options.maxInputSize ?? 1024 * 1024,
       allowedOrigins: options.allowedOrigins,
       allowedHosts: options.allowedHosts,
+      ...(clock && { clock }),
     });
   }
 

@@ -176,7 +176,7 @@ describe("health and metadata over HTTP", () => {
   it("says what the service is and which driver it has", async () => {
     await using face = await Face.start();
     expect((await face.get("/v2")).text).toBe(
-      '{"name":"cudashm","version":"1.2.3","extensions":["cuda_shared_memory"],"cuda_driver":"emulated"}',
+      '{"name":"cudashm","version":"1.2.3","extensions":["cuda_shared_memory"],"cuda_driver":"emulated","instance_id":"test","epoch":1}',
     );
   });
 

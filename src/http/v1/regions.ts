@@ -1,0 +1,89 @@
+import type { FaceContext } from "../../core/face-context.js";
+import { answerObject } from "../answers.js";
+import { callContext, callerContext } from "../call-context.js";
+import { assertClientShm } from "../client-shm.js";
+import type { Exchange } from "../exchange.js";
+import { durationIn, flagIn, readQuery, textIn, uint64In, wordIn } from "./query.js";
+import { regionJson } from "./region-json.js";
+import { regionNameIn } from "./region-path.js";
+import { parseRegistration } from "./registration-body.js";
+import { parseRenewal } from "./renewal-body.js";
+import { regionStates } from "./words.js";
+
+/** Regions in full: whose, until when, of which exporter. `maxInputSize` is the largest body in bytes. */
+export function createRegions(context: FaceContext, maxInputSize: number) {
+  const { registry } = context;
+
+  return {
+    list(exchange: Exchange): Response {
+      const query = readQuery(exchange.query, [
+        "owner",
+        "device",
+        "state",
+        "label_prefix",
+        "page_size",
+        "page_token",
+      ]);
+      const pageSize = uint64In(query, "page_size");
+      const page = registry.list(
+        {
+          owner: textIn(query, "owner"),
+          device: textIn(query, "device"),
+          state: wordIn(query, "state", regionStates),
+          labelPrefix: textIn(query, "label_prefix"),
+          pageSize: pageSize === undefined ? undefined : Number(pageSize),
+          pageToken: textIn(query, "page_token"),
+        },
+        callerContext(exchange),
+      );
+      return answerObject(exchange, {
+        regions: page.regions.map(regionJson),
+        next_page_token: page.nextPageToken,
+        revision: page.revision,
+      });
+    },
+
+    async get(exchange: Exchange): Promise<Response> {
+      const name = regionNameIn(exchange.path);
+      const waitMs = durationIn(readQuery(exchange.query, ["wait"]), "wait");
+      const region =
+        waitMs === undefined
+          ? registry.status(name, callerContext(exchange))
+          : await registry.waitFor(name, waitMs, callContext(exchange, context));
+      return answerObject(exchange, regionJson(region));
+    },
+
+    async register(exchange: Exchange): Promise<Response> {
+      assertClientShm(context);
+      const name = regionNameIn(exchange.path);
+      readQuery(exchange.query, []);
+      const request = parseRegistration(await exchange.readBody(maxInputSize));
+      const call = callContext(exchange, context);
+      const region = await registry.register({ ...request, name, isIdempotent: true }, call);
+      return answerObject(exchange, regionJson(region));
+    },
+
+    async release(exchange: Exchange): Promise<Response> {
+      const name = regionNameIn(exchange.path);
+      const query = readQuery(exchange.query, ["wait", "force", "generation"]);
+      const { isClosed, pins } = await registry.release(
+        name,
+        {
+          waitMs: durationIn(query, "wait"),
+          isForced: flagIn(query, "force"),
+          generation: uint64In(query, "generation"),
+        },
+        callContext(exchange, context),
+      );
+      return answerObject(exchange, { closed: isClosed, pins });
+    },
+
+    async renew(exchange: Exchange): Promise<Response> {
+      const name = regionNameIn(exchange.path);
+      readQuery(exchange.query, []);
+      const renewal = parseRenewal(await exchange.readBody(maxInputSize));
+      const region = await registry.renew(name, renewal, callContext(exchange, context));
+      return answerObject(exchange, regionJson(region));
+    },
+  };
+}
