@@ -202,6 +202,8 @@ export class RegionLifecycle {
   }
 
   async #endDryRun(registration: Registration, origin: Origin): Promise<RegionStatus> {
+    // What is told is the region as it would be, were it registered now.
+    registration.registeredAt = this.#clock.now();
     const { status } = registration;
     this.#watch.end(registration);
     await this.#release(registration, origin);
