@@ -1,3 +1,4 @@
+import type { Clock } from "./clock.js";
 import type { CudaDevice, CudaDriver } from "./driver.js";
 import type { RegistryError } from "./errors.js";
 import type { MappingPool, SharedMapping } from "./mapping-pool.js";
@@ -10,6 +11,7 @@ import type { Origin, Registration } from "./registration.js";
 
 export interface RegionLifecycleParts {
   readonly driver: CudaDriver;
+  readonly clock: Clock;
   readonly pool: MappingPool;
   readonly table: RegionTable;
   readonly records: RegionRecords;
@@ -29,6 +31,7 @@ export interface OpenOptions {
 /** What a region goes through: from a reserved name to a mapping that is shown, and back. */
 export class RegionLifecycle {
   readonly #driver: CudaDriver;
+  readonly #clock: Clock;
   readonly #pool: MappingPool;
   readonly #table: RegionTable;
   readonly #records: RegionRecords;
@@ -36,6 +39,7 @@ export class RegionLifecycle {
 
   constructor(parts: RegionLifecycleParts) {
     this.#driver = parts.driver;
+    this.#clock = parts.clock;
     this.#pool = parts.pool;
     this.#table = parts.table;
     this.#records = parts.records;
@@ -149,10 +153,21 @@ export class RegionLifecycle {
 
   /** Gives the mapping back, or keeps the region as one that could not be closed and rejects. */
   async #release(registration: Registration, origin: Origin): Promise<void> {
+    const { name, leftovers, mapping } = registration;
     try {
-      await this.#pool.release(registration.mapping as SharedMapping);
+      for (let last = leftovers?.at(-1); last !== undefined; last = leftovers?.at(-1)) {
+        await this.#pool.release(last);
+        leftovers?.pop();
+      }
+      await this.#pool.release(mapping as SharedMapping);
     } catch (cause) {
       const failure = refusals.closeFailed(cause);
+      const holder = this.#table.get(name);
+      if (holder !== undefined && holder !== registration) {
+        holder.leftovers = [...(holder.leftovers ?? []), mapping as SharedMapping];
+        this.#free(registration);
+        throw failure;
+      }
       registration.closeFailure = failure;
       await this.#table.commit(registration, "close_failed", origin, cause);
       registration.closing = false;
@@ -244,10 +259,8 @@ export class RegionLifecycle {
   }
 }
 
-/** Why another region cannot take this one's place; null if it can. */
-function whyNotReplaceable({ name, state, pins, leaving }: Registration): RegistryError | null {
-  if (state !== "ready" && state !== "orphaned") return refusals.notReplaceable(name, `it is ${state}`);
-  if (leaving !== undefined) return refusals.notReplaceable(name, "it is being unregistered");
-  if (pins > 0) return refusals.notReplaceable(name, `it is used by ${pins}; wait until they let go`);
-  return null;
+/** Why another region cannot take this one's place now; null if it can. */
+function whyNotReplaceable({ name, pins }: Registration): RegistryError | null {
+  if (pins === 0) return null;
+  return refusals.notReplaceable(name, `it is used by ${pins}; wait until they let go`);
 }

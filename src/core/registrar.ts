@@ -202,4 +202,7 @@ function assertReplaceable(
   if (holder.generation !== generation) throw refusals.otherGeneration(name, generation, holder.generation);
   if (holder.replacing !== undefined) throw refusals.notReplaceable(name, "it is being replaced");
   if (holder.leaving !== undefined) throw refusals.notReplaceable(name, "it is being unregistered");
+  if (holder.state !== "ready" && holder.state !== "orphaned") {
+    throw refusals.notReplaceable(name, `it is ${holder.state}`);
+  }
 }

@@ -42,6 +42,8 @@ export class Registration {
   deviceUuid = "";
   /** Set from the open to the close. */
   mapping: SharedMapping | undefined;
+  /** Of those who were to have its name after it and could not be closed: they are closed with it. */
+  leftovers: SharedMapping[] | undefined;
   /** Milliseconds since the epoch, from the first change on. */
   registeredAt: number | undefined;
   leaseMs: number | null;

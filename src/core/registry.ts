@@ -101,7 +101,7 @@ export class RegionRegistry implements AsyncDisposable {
       unregister: (registration, reason) => this.#lifecycle.unregister(registration, byItself(reason)),
     });
     const [table, records, watch] = [this.#table, this.#records, this.#watch];
-    this.#lifecycle = new RegionLifecycle({ driver, pool: this.#pool, table, records, watch });
+    this.#lifecycle = new RegionLifecycle({ driver, clock, pool: this.#pool, table, records, watch });
     const lifecycle = this.#lifecycle;
     this.#registrar = new Registrar({
       table,
