@@ -10,9 +10,8 @@ const maxWordLength = 64;
  */
 export function unknownWord(what: string, word: string, known: readonly string[]): RegistryError {
   const meant = word.length > maxWordLength ? null : nearest(word, known);
+  const expected = known.length === 0 ? "none is expected" : `expected are ${known.join(", ")}`;
   const text =
-    meant === null
-      ? `an unknown ${what}; there ${known.length === 1 ? "is" : "are"} ${known.join(", ")}`
-      : `unknown ${what} '${word}'; did you mean '${meant}'?`;
+    meant === null ? `unknown ${what}; ${expected}` : `unknown ${what} '${word}'; did you mean '${meant}'?`;
   return new RegistryError("INVALID_ARGUMENT", text);
 }
