@@ -1,4 +1,4 @@
-import { type FileSystem, type OpenFile, syncFolderOf, writeAll } from "./file-system.js";
+import { type FileSystem, type OpenFile, removeFile, syncFolderOf, writeAll } from "./file-system.js";
 import type { Ledger } from "./ledger.js";
 import { encodeLine } from "./line.js";
 import { writeState } from "./write-state.js";
@@ -97,13 +97,15 @@ export class LogFile {
 
   /** Puts a new file in place of this one, with what the ledger holds and no more. */
   async #rewrite(ledger: Ledger): Promise<void> {
-    const { file, length, lines } = await writeState(this.#files, `${this.#path}.new`, ledger);
+    const newPath = `${this.#path}.new`;
+    const { file, length, lines } = await writeState(this.#files, newPath, ledger);
     // From here to the end a power failure can bring either file back, so neither can be added to.
     this.#doubt = "file";
     try {
-      await this.#files.rename(`${this.#path}.new`, this.#path);
+      await this.#files.rename(newPath, this.#path);
     } catch (error) {
       await file.close().catch(() => {});
+      await removeFile(this.#files, newPath).catch(() => {});
       throw error;
     }
     await this.#file?.close().catch(() => {});

@@ -9,6 +9,7 @@ import type { Ledger } from "./ledger.js";
 import { maxLineBytes } from "./line.js";
 import { LogFile } from "./log-file.js";
 import { stateFileError } from "./state-file-error.js";
+import { maxWriteLength } from "./write-state.js";
 
 /** Held by one process at a time. */
 export interface Lock {
@@ -47,9 +48,6 @@ interface Waiting {
 
 /** Revisions that are set apart at a time; so many are left out at a restart. */
 const revisionBlock = 1_000_000n;
-
-/** Characters in one write, so that encoding them delays nothing else for long. */
-const maxWriteLength = 256 * 1024;
 
 // What a line has beside its payload.
 const maxPayloadBytes = maxLineBytes - 64;

@@ -56,6 +56,11 @@ export class MemoryDisk implements FileSystem {
     return this.#names.get(this.path)?.content ?? Buffer.alloc(0);
   }
 
+  /** The paths of the files there are. */
+  get paths(): readonly string[] {
+    return [...this.#names.keys()];
+  }
+
   /** A disk with this as its state file. */
   static with(bytes: Uint8Array): MemoryDisk {
     const disk = new MemoryDisk();

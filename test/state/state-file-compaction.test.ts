@@ -86,8 +86,8 @@ test("no write of a new file takes longer than a slice to encode, so the event l
   await registerEach(file, 1, 3000);
   await registerEach(file, 1, 3100);
   await file.close();
-  expect(largest).toBeGreaterThan(200 * 1024);
-  expect(largest).toBeLessThan(320 * 1024);
+  expect(largest).toBeGreaterThan(100 * 1024);
+  expect(largest).toBeLessThan(192 * 1024);
 });
 
 test.each(["unlink", "open", "write", "chmod", "sync", "rename", "close"] as const)(
