@@ -29,6 +29,10 @@
         "src/file_lock.cc",
         "src/memory_wrap.cc",
         "src/process_end.cc",
+        "src/process_stat.cc",
+        "src/process_watch.cc",
+        "src/process_watch_wrap.cc",
+        "src/quiet_thread.cc",
         "src/shared_library.cc",
         "src/to_js.cc"
       ],

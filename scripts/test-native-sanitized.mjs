@@ -43,6 +43,15 @@ const leaving = [
   ["exit-during-hung-initialise", { CUDASHM_EMULATED_DELAYS: `cuInit=${hang}` }],
 ];
 
+// Scenarios of test/fixtures/watch-process.mjs that end by themselves, with code 0.
+const watching = [
+  "drain",
+  "all-exit",
+  "workers-terminated",
+  "worker-terminated-during-exits",
+  "worker-drains",
+];
+
 build();
 const asan = runtime("libasan.so");
 // This process, which is not instrumented, is the exporter.
@@ -52,8 +61,10 @@ const handle = Buffer.from((await allocation.exportHandle()).exposeBytes()).toSt
 const scratch = mkdtempSync(join(tmpdir(), "cudashm-asan-"));
 try {
   const waiting = [
-    ...ending.map(([scenario, variables]) => ({ scenario, variables, leaks: true })),
-    ...leaving.map(([scenario, variables]) => ({ scenario, variables, leaks: false })),
+    ...ending.map(([scenario, variables]) => ({ scenario, variables, leaks: true, of: "driver-process" })),
+    ...leaving.map(([scenario, variables]) => ({ scenario, variables, leaks: false, of: "driver-process" })),
+    ...watching.map((scenario) => ({ scenario, variables: {}, leaks: true, of: "watch-process" })),
+    { scenario: "exit", variables: {}, leaks: false, of: "watch-process" },
   ];
   const lane = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(next);
@@ -106,9 +117,9 @@ function runtime(name) {
   return path;
 }
 
-async function run({ scenario, variables, leaks: judgeLeaks }) {
+async function run({ scenario, variables, leaks: judgeLeaks, of }) {
   const code = scenario === "throw" ? 1 : 0;
-  const fixture = join(folder, "test", "fixtures", "driver-process.mjs");
+  const fixture = join(folder, "test", "fixtures", `${of}.mjs`);
   const child = spawn(process.execPath, ["--expose-gc", fixture, scenario, handle], {
     env: {
       ...process.env,
@@ -133,11 +144,11 @@ async function run({ scenario, variables, leaks: judgeLeaks }) {
   const leaks = ourLeaks(stderr);
   const reported = /AddressSanitizer:|runtime error:/.test(stderr.replaceAll(leakSummary, ""));
   if (ended === code && !reported && leaks.length === 0) {
-    process.stdout.write(`ok ${scenario}\n`);
+    process.stdout.write(`ok ${of}: ${scenario}\n`);
     return;
   }
   process.stdout.write(`${leaks.join("\n") || stderr}\n`);
-  fail(`${scenario}: ended with ${signal ?? ended}, not ${code}, or had something to report`);
+  fail(`${of}: ${scenario}: ended with ${signal ?? ended}, not ${code}, or had something to report`);
 }
 
 // A leak's stack names our sources, or our libraries where a line could not be told. Node frees what stands for a promise only

@@ -7,6 +7,7 @@
 #include "file_lock.h"
 #include "memory_wrap.h"
 #include "process_end.h"
+#include "process_watch_wrap.h"
 
 namespace cudashm {
 
@@ -16,6 +17,7 @@ namespace {
 void StopEnvironment(Environment* environment) {
   const bool main_thread = syscall(SYS_gettid) == getpid();
   if (main_thread) MarkProcessEnding();
+  environment->process_watch.Stop();
   environment->completions.Stop();
 }
 
@@ -28,6 +30,8 @@ Napi::Object Initialise(Napi::Env env, Napi::Object exports) {
   env.AddCleanupHook(StopEnvironment, environment);
   exports.Set("loadDriver", Napi::Function::New<DriverWrap::Load>(env, "loadDriver"));
   exports.Set("lockFile", Napi::Function::New<LockFile>(env, "lockFile"));
+  exports.Set("watchProcess", Napi::Function::New<WatchProcess>(env, "watchProcess"));
+  exports.Set("unwatchProcess", Napi::Function::New<UnwatchProcess>(env, "unwatchProcess"));
   return exports;
 }
 

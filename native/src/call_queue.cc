@@ -1,11 +1,9 @@
 #include "call_queue.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <system_error>
-#include <thread>
 #include <utility>
+
+#include "quiet_thread.h"
 
 namespace cudashm {
 
@@ -39,25 +37,16 @@ std::vector<CallQueue::Running> CallQueue::RunningCalls() const {
 }
 
 bool CallQueue::StartLane() {
-  // A lane inherits this mask: signals are the main thread's business, faults stay with who made them.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
   try {
-    std::thread([this] { Lane(); }).detach();
-    ++lanes_;
+    StartQuietThread(name_, [this] { Lane(); }).detach();
   } catch (const std::system_error&) {
-    started = false;
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  ++lanes_;
+  return true;
 }
 
 void CallQueue::Lane() {
-  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
   std::unique_lock lock(mutex_);
   for (;;) {
     if (!waiting_.empty()) {

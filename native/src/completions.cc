@@ -55,12 +55,12 @@ Completions::Completions(Napi::Env env) {
 
 Completions::~Completions() = default;
 
-Completions::Begun Completions::Begin(Napi::Env env, Napi::Value kept) {
+Completions::Begun Completions::Begin(Napi::Env env, Napi::Value kept, Loop loop) {
   const std::uint64_t id = next_id_++;
-  Pending pending{Napi::Promise::Deferred::New(env), {}};
+  Pending pending{Napi::Promise::Deferred::New(env), {}, loop};
   if (!kept.IsEmpty()) pending.kept = Napi::Persistent(kept.As<Napi::Object>());
   Napi::Promise promise = pending.deferred.Promise();
-  if (pending_.empty()) napi_ref_threadsafe_function(env, wake_up_);
+  if (loop == Loop::waits && waited_for_++ == 0) napi_ref_threadsafe_function(env, wake_up_);
   pending_.emplace(id, std::move(pending));
   return {promise, Ticket(sink_, id)};
 }
@@ -94,10 +94,11 @@ void Completions::DeliverAll(Napi::Env env) {
   for (Sink::Settled& settled : sink_->TakeAll()) {
     auto found = pending_.extract(settled.id);
     if (found.empty()) continue;
+    if (found.mapped().loop == Loop::waits) --waited_for_;
     const Napi::HandleScope scope(env);
     Settle(env, found.mapped(), settled.to_js);
   }
-  if (pending_.empty()) napi_unref_threadsafe_function(env, wake_up_);
+  if (waited_for_ == 0) napi_unref_threadsafe_function(env, wake_up_);
 }
 
 }  // namespace cudashm

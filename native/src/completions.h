@@ -35,13 +35,16 @@ class Completions {
     Ticket ticket;
   };
 
+  // Whether the loop stays alive for a promise, or may run empty and end before it is settled.
+  enum class Loop { waits, runs_empty };
+
   explicit Completions(Napi::Env env);
   ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
-  // Keeps the loop alive until the promise is settled, and `kept` (an object, or nothing) with it.
-  Begun Begin(Napi::Env env, Napi::Value kept = {});
+  // Keeps `kept` (an object, or nothing) until the promise is settled.
+  Begun Begin(Napi::Env env, Napi::Value kept = {}, Loop loop = Loop::waits);
 
   // The JavaScript thread is about to go: nothing is delivered any more.
   void Stop();
@@ -50,6 +53,7 @@ class Completions {
   struct Pending {
     Napi::Promise::Deferred deferred;
     Napi::ObjectReference kept;
+    Loop loop;
   };
 
   static void Deliver(napi_env env, napi_value callback, void* completions, void* data);
@@ -59,6 +63,8 @@ class Completions {
   napi_threadsafe_function wake_up_ = nullptr;
   std::shared_ptr<Sink> sink_;
   std::unordered_map<std::uint64_t, Pending> pending_;
+  // Those of them that the loop waits for.
+  std::size_t waited_for_ = 0;
   std::uint64_t next_id_ = 0;
 };
 

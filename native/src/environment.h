@@ -8,10 +8,11 @@
 #include "completions.h"
 #include "device_memory.h"
 #include "driver.h"
+#include "process_watch.h"
 
 namespace cudashm {
 
-// What the addon keeps for one JavaScript thread: references and promises, no driver state.
+// What the addon keeps for one JavaScript thread: references, promises and watched processes, no driver state.
 struct Environment {
   explicit Environment(Napi::Env env) : completions(env) {}
 
@@ -23,6 +24,7 @@ struct Environment {
   };
 
   Completions completions;
+  ProcessWatch process_watch;
   Napi::FunctionReference driver_class;
   Napi::FunctionReference memory_class;
   // What the object under construction stands for. JavaScript can reach the constructors too, and finds

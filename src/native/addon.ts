@@ -68,11 +68,31 @@ export interface RawDriver {
   runningCalls(): readonly RawCall[];
 }
 
+/** Why a process is not watched; 0 and "" where a member does not apply. */
+export interface RawWatchFailure {
+  /** `hidden`: it is there, and `/proc` does not show it. */
+  readonly failed: "gone" | "another" | "hidden" | "system";
+  /** Of the process that has the number now, for `another`. */
+  readonly startTime: bigint;
+  /** For `system`: the errno, and the call. */
+  readonly code: number;
+  readonly call: string;
+}
+
+interface RawWatch {
+  readonly id: bigint;
+  /** Whether it ended by the process's exit, not by unwatchProcess. */
+  readonly exited: Promise<boolean>;
+}
+
 /** The addon as C++ exports it, name by name. */
 export interface RawAddon {
   loadDriver(libraryPath: string, contextLingerMs: number): Promise<RawFailure | RawDriver>;
   /** 0, or the errno. */
   lockFile(fd: number): number;
+  watchProcess(pid: number, startTime: bigint, withPidfd: boolean): RawWatchFailure | RawWatch;
+  /** Every watch wants it in the end, told of the exit or not. */
+  unwatchProcess(id: bigint): void;
 }
 
 export function isFailure(value: unknown): value is RawFailure {

@@ -50,6 +50,13 @@ test("wrong arguments are thrown at once, whatever they are", () => {
   for (const fd of [-1, 0.5, "0", undefined]) {
     wrong(() => addon.lockFile(fd as never)).toThrow("argument 1 must be an integer");
   }
+  for (const pid of [-1, 0.5, 2 ** 31, undefined]) {
+    wrong(() => addon.watchProcess(pid as never, 0n, true)).toThrow("argument 1 must be an integer");
+  }
+  wrong(() => addon.watchProcess(1, -1n, true)).toThrow("argument 2 must be a bigint");
+  wrong(() => addon.watchProcess(1, 0n, undefined as never)).toThrow("argument 3 must be a boolean");
+  wrong(() => addon.unwatchProcess(1 as never)).toThrow("argument 1 must be a bigint");
+  expect(addon.unwatchProcess(1n)).toBeUndefined();
   wrong(() => driver.attribute(1, 1)).toThrow(RangeError);
   wrong(() => driver.freeBytes(1)).toThrow(RangeError);
   wrong(() => driver.open(1, new Uint8Array(64))).toThrow(RangeError);

@@ -67,6 +67,8 @@ test("seven slow opens on a device delay no other call on it", async () => {
   times.push(await took(() => mapping.close()));
   expect(opened).toBe(0);
   expect(median(times)).toBeLessThan(50);
+  // A call is answered before its lane is through with it.
+  while (driver.runningCalls().length > 7) await nextTurn();
   const running = driver.runningCalls();
   expect(running.map(({ deviceId, what }) => `${what} on ${deviceId}`)).toEqual(Array(7).fill("open on 0"));
   for (const { runningMs } of running) expect(runningMs).toBeGreaterThan(0);
