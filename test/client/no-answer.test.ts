@@ -1,28 +1,11 @@
-import { getEventListeners, once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createCudaSharedMemoryClient } from "../../src/client/index.js";
 import { createDeferred } from "../helpers/deferred.js";
+import { standIn } from "./stand-in.js";
 
 const region = { rawHandle: new Uint8Array(64).fill(7), deviceId: 0, byteSize: 64 };
 const handle = Buffer.from(region.rawHandle).toString("base64");
-
-/** Whatever may stand where the service should: a proxy, another server, one that hangs. */
-async function standIn(answer: RequestListener) {
-  const server = createServer(answer).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    baseUrl,
-    client: createCudaSharedMemoryClient({ baseUrl }),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
 
 describe("an answer that is not the service's", () => {
   test.each([
@@ -72,6 +55,14 @@ describe("an answer that is not the service's", () => {
     await expect(proxy.client.status("r")).rejects.toMatchObject(malformed);
     await expect(proxy.client.statuses()).rejects.toMatchObject(malformed);
     await expect(proxy.client.metadata()).rejects.toMatchObject(malformed);
+    await expect(proxy.client.server()).rejects.toMatchObject(malformed);
+    await expect(proxy.client.devices()).rejects.toMatchObject(malformed);
+    await expect(proxy.client.region("r")).rejects.toMatchObject(malformed);
+    await expect(proxy.client.regionPage()).rejects.toMatchObject(malformed);
+    await expect(proxy.client.registerRegion("r", region)).rejects.toMatchObject(malformed);
+    await expect(proxy.client.renew("r")).rejects.toMatchObject(malformed);
+    await expect(proxy.client.unregisterRegion("r")).rejects.toMatchObject(malformed);
+    await expect(proxy.client.checksum("r")).rejects.toMatchObject(malformed);
     await expect(proxy.client.writeContents("r", new Uint8Array(1))).rejects.toMatchObject(malformed);
   });
 
@@ -82,6 +73,23 @@ describe("an answer that is not the service's", () => {
       await expect(other.client.status("a")).rejects.toMatchObject({ code: "UNKNOWN", httpStatus: 200 });
     },
   );
+
+  test.each([
+    '{"closed":1,"pins":0}',
+    '{"closed":true,"pins":-1}',
+    '{"closed":true,"pins":9007199254740993}',
+    '{"closed":true}',
+    "[]",
+    "null",
+  ])("an unregister is not answered %s", async (json) => {
+    await using other = await standIn((_request, answer) => answer.end(json));
+    await expect(other.client.unregisterRegion("a")).rejects.toMatchObject({ code: "UNKNOWN" });
+  });
+
+  test.each(['"E3069283"', '"e306928"', "3808858755", "null"])("a checksum is not %s", async (crc32c) => {
+    await using other = await standIn((_request, answer) => answer.end(`{"crc32c":${crc32c},"byte_size":9}`));
+    await expect(other.client.checksum("a")).rejects.toMatchObject({ code: "UNKNOWN" });
+  });
 
   test("a 204 is no success: the service never gives one", async () => {
     await using other = await standIn((_request, answer) => answer.writeHead(204).end());

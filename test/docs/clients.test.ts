@@ -33,10 +33,10 @@ afterAll(async () => {
   expect(await service.stop()).toEqual({ code: 0, signal: null });
 });
 
-/** The first block of code under this heading, for the service of this test. */
-function block(heading: string): string {
+/** A block of code under this heading, for the service of this test. */
+function block(heading: string, index = 0): string {
   const [, below = ""] = document.split(`\n${heading}\n`);
-  const [, code] = /^```\w+\n(.*?)^```/ms.exec(below) ?? [];
+  const [, code] = [...below.matchAll(/^```\w+\n(.*?)^```/gms)][index] ?? [];
   if (code === undefined) throw new Error(`docs/clients.md has no code under ${heading}`);
   return code
     .replaceAll("127.0.0.1:8000", new URL(service.httpUrl).host)
@@ -44,11 +44,11 @@ function block(heading: string): string {
 }
 
 /** Runs JavaScript beside the names that the document takes as given; standard error must stay empty. */
-async function javaScript(heading: string): Promise<string> {
+async function javaScript(heading: string, index = 0): Promise<string> {
   const given = "const { B64: b64, B64: rawHandle } = process.env;";
   const { stdout, stderr } = await run(
     process.execPath,
-    ["--input-type=module", "-e", `${given}\n${block(heading)}`],
+    ["--input-type=module", "-e", `${given}\n${block(heading, index)}`],
     { cwd: root, env: { ...process.env, B64: exporter.body.raw_handle.b64 } },
   );
   expect(stderr).toBe("");
@@ -57,6 +57,10 @@ async function javaScript(heading: string): Promise<string> {
 
 test("the typed client's lines register, print the region and unregister", async () => {
   expect(await javaScript("### Typed client")).toBe("{ name: 'input0', deviceId: 0, byteSize: 4096n }\n");
+});
+
+test("the typed client's further lines keep a lease, list the region and say that it is closed", async () => {
+  expect(await javaScript("### Typed client", 1)).toBe("input1 ready true\n{ closed: true, pins: 0 }\n");
 });
 
 test("plain fetch's lines register, print the region and unregister", async () => {

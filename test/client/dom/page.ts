@@ -3,7 +3,10 @@ import {
   CudaSharedMemoryError,
   type CudaSharedMemoryErrorCode,
   createCudaSharedMemoryClient,
+  EventsEndedError,
+  type Region,
   type RegionStatus,
+  type RegistryEvent,
 } from "../../../src/client/index.js";
 
 /** What a page does with the client; compiled for browsers alone, with no types of Node's. */
@@ -23,6 +26,24 @@ export async function showRegions(baseUrl: URL, show: (text: string) => void): P
   } finally {
     await client.unregister("r");
   }
+}
+
+/** How a page follows what there is. */
+export async function follow(
+  client: CudaSharedMemoryClient,
+  signal: AbortSignal,
+): Promise<string | null | undefined> {
+  const regions = new Map<string, Region>();
+  for await (const region of client.regions({ state: "ready", signal })) regions.set(region.name, region);
+  try {
+    for await (const event of client.events({ signal })) {
+      const seen: RegistryEvent = event;
+      if (seen.type === "change" && seen.kind === "unregistered") regions.delete(seen.region.name);
+    }
+  } catch (error) {
+    return error instanceof EventsEndedError ? error.lastEventId : undefined;
+  }
+  return undefined;
 }
 
 // @ts-expect-error Everything is unregistered by a call of its own, never by a name left out.

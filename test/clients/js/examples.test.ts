@@ -28,8 +28,8 @@ afterAll(async () => {
 });
 
 /** Runs an example to its end, as its first comment says. */
-async function runExample(name: string, address: string) {
-  const child = spawn(process.execPath, [join(examples, name), regionFile, address]);
+async function runExample(name: string, ...args: string[]) {
+  const child = spawn(process.execPath, [join(examples, name), ...args]);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -39,7 +39,7 @@ async function runExample(name: string, address: string) {
 }
 
 test("typed-client.mjs registers, is refused a second time, and leaves nothing", async () => {
-  expect(await runExample("typed-client.mjs", service.httpUrl)).toEqual({
+  expect(await runExample("typed-client.mjs", regionFile, service.httpUrl)).toEqual({
     code: 0,
     stderr: "",
     lines: [
@@ -51,7 +51,7 @@ test("typed-client.mjs registers, is refused a second time, and leaves nothing",
 });
 
 test("plain-fetch.mjs registers and leaves nothing", async () => {
-  expect(await runExample("plain-fetch.mjs", service.httpUrl)).toEqual({
+  expect(await runExample("plain-fetch.mjs", regionFile, service.httpUrl)).toEqual({
     code: 0,
     stderr: "",
     lines: [
@@ -62,7 +62,7 @@ test("plain-fetch.mjs registers and leaves nothing", async () => {
 });
 
 test("grpc-client.mjs registers, is refused a second time, and leaves nothing", async () => {
-  expect(await runExample("grpc-client.mjs", service.grpcAddress)).toEqual({
+  expect(await runExample("grpc-client.mjs", regionFile, service.grpcAddress)).toEqual({
     code: 0,
     stderr: "",
     lines: [
@@ -71,4 +71,19 @@ test("grpc-client.mjs registers, is refused a second time, and leaves nothing", 
       "regions left: 0",
     ],
   });
+});
+
+test("watched-exporter.mjs sees its exporter die, and leaves nothing", async () => {
+  expect(await runExample("watched-exporter.mjs", service.httpUrl)).toEqual({
+    code: 0,
+    stderr: "",
+    lines: [
+      "registered 4096 bytes for 30 s at a time",
+      "registered: requested",
+      "orphaned: exporter_exited",
+      "the memory is closed: true",
+      "unregistered: requested",
+    ],
+  });
+  expect(await (await fetch(`${service.httpUrl}/v2/cudasharedmemory/status`)).json()).toEqual([]);
 });
