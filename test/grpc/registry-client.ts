@@ -14,6 +14,8 @@ export interface End {
 export interface Following {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the other decoder makes of it.
   next(): Promise<any>;
+  /** Messages that have come and were not asked for yet. */
+  waiting(): number;
   readonly end: Promise<End>;
   cancel(): void;
 }
@@ -108,6 +110,7 @@ function follow(stream: any): Following {
       }
       return messages.shift();
     },
+    waiting: () => messages.length,
     end,
     cancel: () => stream.cancel(),
   };
