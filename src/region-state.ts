@@ -50,7 +50,6 @@ async function adoptAll(
   allowsUnverified: boolean,
   log: Log,
 ): Promise<void> {
-  if (records.length === 0) return;
   await Promise.all(
     records.map(async (record) => {
       const refusal = await registry.adopt(record, { whenUsable, allowsUnverified });
