@@ -5,8 +5,10 @@ import { boolean, integer, optional } from "../config/option.js";
 import { readOptions } from "../config/read-options.js";
 import { DriverError } from "../core/driver.js";
 import { RegistryError } from "../core/errors.js";
+import type { Exporter } from "../core/exporter.js";
 import type { IpcMemHandle } from "../core/handle.js";
 import { createCudaDriver, type SelectedDriver } from "../native/driver-selection.js";
+import { currentExporter } from "../native/exporter-identity.js";
 import { allocationShellHelp, runAllocationShell } from "./allocation-shell.js";
 import type { Command, CommandIo, CommandResult } from "./command.js";
 import { fill, fillPattern } from "./fill.js";
@@ -32,6 +34,13 @@ const options = {
     default: null,
     group: "Memory",
     help: "Fill the memory with a byte (0 to 255, or 0x00 to 0xff) or with a text, repeated.",
+  },
+  exporter: {
+    flag: "exporter",
+    kind: boolean,
+    default: false,
+    group: "Memory",
+    help: "Print also what tells this process from all others, so that what is registered with it at /v1 ends with it.",
   },
   interactive: {
     flag: "interactive",
@@ -71,7 +80,8 @@ ${allocationShellHelp}${optionsHelp(options)}`,
       await assertDevice(driver, values.device);
       await using allocation = await driver.allocate(values.device, BigInt(values.bytes));
       if (values.fill !== null) await fill(allocation, allocation.byteSize, values.fill);
-      io.stdout.write(registerBody(await allocation.exportHandle(), allocation));
+      const exporter = values.exporter ? await currentExporter() : null;
+      io.stdout.write(registerBody(await allocation.exportHandle(), allocation, exporter));
       io.stderr.write(
         `holding ${allocation.byteSize} bytes on device ${allocation.deviceId} (${driver.kind} driver) until standard input closes or Ctrl-C\n`,
       );
@@ -102,9 +112,15 @@ async function assertDevice(driver: SelectedDriver, ordinal: number): Promise<vo
 function registerBody(
   handle: IpcMemHandle,
   of: { readonly deviceId: number; readonly byteSize: bigint },
+  exporter: Exporter | null,
 ): string {
   const b64 = Buffer.from(handle.exposeBytes()).toString("base64");
-  return `{"raw_handle":{"b64":"${b64}"},"device_id":${of.deviceId},"byte_size":${of.byteSize}}\n`;
+  const from = exporter === null ? "" : `,"exporter":${exporterJson(exporter)}`;
+  return `{"raw_handle":{"b64":"${b64}"},"device_id":${of.deviceId},"byte_size":${of.byteSize}${from}}\n`;
+}
+
+function exporterJson({ pid, startTime, bootId, pidNamespace }: Exporter): string {
+  return `{"pid":${pid},"start_time":${startTime},"boot_id":"${bootId}","pid_namespace":${pidNamespace}}`;
 }
 
 async function ended(io: CommandIo): Promise<void> {

@@ -84,7 +84,9 @@ export class Registrar {
     if (context.session && !this.#sessions.isOpen(context.session)) throw refusals.sessionEnded(name);
     if (request.replaces !== undefined) assertReplaceable(holder, name, request.replaces, context);
     const origin: Origin = { context, startedAt, reason: holder === undefined ? "requested" : "replaced" };
-    const registration = new Registration(request, ++this.#generation, origin);
+    // A number that a dry run had might come again after a restart, so it gets none.
+    const generation = request.isDryRun === true ? 0n : ++this.#generation;
+    const registration = new Registration(request, generation, origin);
     return this.#open(registration, request, origin, { replaced: holder });
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runCommand, startCommand, startExporter, testDriver } from "../helpers/cudashm.js";
+import { runCommand, startCommand, startExporter, startService, testDriver } from "../helpers/cudashm.js";
 
 const allocate = ["allocate", `--driver=${testDriver}`];
 
@@ -19,6 +19,25 @@ test("prints exactly one line, holds until its standard input closes, and ends w
   expect(exporter.errorText).not.toContain(
     (JSON.parse(line) as { raw_handle: { b64: string } }).raw_handle.b64,
   );
+});
+
+test("with --exporter its line also tells this process from all others, and registers over both APIs", async () => {
+  await using exporter = startCommand([...allocate, "--exporter"]);
+  const body = JSON.parse(await exporter.nextLine()) as Record<string, unknown>;
+  expect(body.exporter).toEqual({
+    pid: exporter.pid,
+    start_time: expect.any(Number),
+    boot_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    pid_namespace: expect.any(Number),
+  });
+  await using service = await startService();
+  const post = await fetch(`${service.httpUrl}/v2/cudasharedmemory/region/a/register`, {
+    method: "POST",
+    body: JSON.stringify(body),
+  });
+  const put = await fetch(`${service.httpUrl}/v1/regions/b`, { method: "PUT", body: JSON.stringify(body) });
+  expect([post.status, put.status]).toEqual([200, 200]);
+  expect(await put.json()).toMatchObject({ state: "ready", exporter: body.exporter });
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)("%s frees the memory and ends with code 0", async (signal) => {

@@ -63,6 +63,14 @@ test("the curl session does what the README says", async () => {
   expect(stdout.split("\n").filter((printed) => printed !== "")).toEqual(promised(commands));
 });
 
+test("the call of /v1 says when the memory may be freed, as the README says", async () => {
+  const commands = block("lifecycle").replaceAll("curl ", "curl -fsS -w '\\n' ");
+  const { stdout } = await shell("bash", ["-e", "-c", commands], { cwd: folder });
+  const [registered, ...rest] = stdout.trim().split("\n");
+  expect(JSON.parse(registered ?? "")).toMatchObject({ name: "input0", state: "ready", byte_size: 4096 });
+  expect(rest).toEqual(promised(commands));
+});
+
 test("the gRPC call answers what the README says", async () => {
   const commands = block("grpc");
   const { stdout } = await shell("bash", ["-e", "-c", commands], { cwd: folder });
