@@ -1,4 +1,4 @@
-import { abortError, listenForAbort } from "./abort.js";
+import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
 import type { Clock } from "./clock.js";
 import { forEachBounded } from "./for-each-bounded.js";
 import { isOwn, maySee, mayTouch, type RegistryPolicy } from "./policy.js";
@@ -67,6 +67,7 @@ export class Departures {
   /** See the registry's `release`. */
   async release(name: string, options: ReleaseOptions, context: CallContext): Promise<ReleaseOutcome> {
     const { waitMs, isForced = false, generation } = options;
+    const { signal } = context;
     if (waitMs !== undefined) assertWait(waitMs);
     const origin = begin(context, isForced ? "forced" : "requested");
     let registration = this.#table.get(name);
@@ -84,7 +85,6 @@ export class Departures {
     if (registration.state === "gone") return { isClosed: true, pins: 0 };
     registration.refusesPins = true;
     if (waitMs !== undefined) {
-      const { signal } = context;
       await this.#untilEnded(registration, waitMs, signal);
       // Whoever leaves before the wait is over has not asked for force yet.
       if (signal?.aborted && !hasGone(registration)) throw abortError(signal);
@@ -92,7 +92,9 @@ export class Departures {
     if (registration.state === "draining" && isForced) {
       const ended = registration.untilEnded();
       registration.revokePins();
-      await ended;
+      // A copy under way still has to end.
+      await untilDoneOrAborted(ended, signal);
+      if (signal?.aborted && !hasGone(registration)) throw abortError(signal);
     }
     const isClosed = hasGone(registration);
     if (registration.closeFailure !== undefined && !isClosed) throw registration.closeFailure;
