@@ -32,8 +32,14 @@ def before_call(context, case, kwargs):
     operation = operation_id(case)
     if operation == "cudaSharedMemoryRegister":
         fit_registration(case)
-    elif operation in ("readRegionContents", "writeRegionContents"):
+    elif operation in ("readRegionContents", "writeRegionContents", "checksumRegion"):
         fit_range(case)
+    elif operation == "registerRegion":
+        fit_region(case)
+    elif operation in ("getRegion", "releaseRegion", "renewRegion"):
+        fit_call_of_region(case)
+    elif operation == "listRegions":
+        without(case.query, "page_token")
 
 
 def fit_registration(case):
@@ -50,9 +56,52 @@ def fit_registration(case):
     }
 
 
+def fit_region(case):
+    body = case.body
+    if not isinstance(body, dict) or "raw_handle" not in body:
+        return
+    free_name(case)
+    # A device, a process and a generation that there are cannot be made up.
+    without(body, "device_uuid", "exporter", "replace_generation")
+    body["raw_handle"] = {"b64": handle}
+    body["device_id"] = exported["device_id"]
+    body["byte_size"] = int(min(max(body["byte_size"], 1), allocated))
+    if "offset" in body:
+        body["offset"] = int(min(body["offset"], allocated - body["byte_size"]))
+    fit_lease(body)
+    # A schema counts characters, the service bytes.
+    for key, value in body.get("labels", {}).items():
+        body["labels"][key] = value.encode()[:255].decode(errors="ignore")
+
+
+def fit_call_of_region(case):
+    free_name(case)
+    with_lease = {**exported, "lease_seconds": 60}
+    answer = requests.put(region_url(case), json=with_lease)
+    assert answer.status_code == 200, answer.text
+    without(case.query, "generation")
+    if case.query and "wait" in case.query:
+        case.query["wait"] = "300s"
+    if isinstance(case.body, dict):
+        without(case.body, "generation")
+        fit_lease(case.body)
+
+
+def fit_lease(body):
+    # Not every multiple of 0.001 that a double holds is written with three decimals.
+    if "lease_seconds" in body:
+        body["lease_seconds"] = round(body["lease_seconds"])
+
+
+def without(members, *names):
+    for name in names:
+        if members:
+            members.pop(name, None)
+
+
 def fit_range(case):
     free_name(case)
-    answer = requests.post(region_url(case, "register"), json=exported)
+    answer = requests.post(triton_url(case, "register"), json=exported)
     assert answer.status_code == 200, answer.text
     query = {name: int(value) for name, value in (case.query or {}).items()}
     if case.method == "PUT":
@@ -65,12 +114,19 @@ def fit_range(case):
 
 
 def free_name(case):
-    requests.post(region_url(case, "unregister"))
+    requests.post(triton_url(case, "unregister"))
 
 
-def region_url(case, last):
-    name = quote(unquote(str(case.path_parameters["region_name"])), safe="")
-    return f"{url}/v2/cudasharedmemory/region/{name}/{last}"
+def triton_url(case, last):
+    return f"{url}/v2/cudasharedmemory/region/{name_in_url(case)}/{last}"
+
+
+def region_url(case):
+    return f"{url}/v1/regions/{name_in_url(case)}"
+
+
+def name_in_url(case):
+    return quote(unquote(str(case.path_parameters["region_name"])), safe="")
 
 
 def body_length(case):

@@ -27,6 +27,7 @@ export interface ContractRunOptions {
   /** A file of this folder. */
   readonly config: string;
   readonly checks: readonly string[];
+  readonly excludedChecks?: readonly string[];
   /** Requests made up for each operation. */
   readonly maxExamples: number;
 }
@@ -34,7 +35,7 @@ export interface ContractRunOptions {
 /** Drives a service of its own from an OpenAPI document, with a live handle wherever a valid one is asked for. */
 export async function runSchemathesis(
   python: string,
-  { document, config, checks, maxExamples }: ContractRunOptions,
+  { document, config, checks, excludedChecks = [], maxExamples }: ContractRunOptions,
 ): Promise<ContractRun> {
   using log = callLog();
   await using exporter = await startExporter(["--bytes=65536"]);
@@ -51,6 +52,7 @@ export async function runSchemathesis(
         location,
         `--url=${service.httpUrl}`,
         `--checks=${checks.join(",")}`,
+        ...excludedChecks.map((check) => `--exclude-checks=${check}`),
         `--max-examples=${maxExamples}`,
         "--seed=1",
         "--no-color",
