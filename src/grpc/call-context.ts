@@ -1,5 +1,4 @@
 import { type Deadline, Metadata } from "@grpc/grpc-js";
-import { abortError } from "../core/abort.js";
 import type { ApiCategory } from "../core/api-category.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import { RegistryError } from "../core/errors.js";
@@ -88,13 +87,6 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#controller?.abort(reason);
   }
 
-  /** Throws the reason if the call is aborted. */
-  assertOpen(): void {
-    if (this.signal.aborted) throw abortError(this.signal);
-    // grpc-js ends a call at its deadline by itself and tells only later; what is written meanwhile is an error.
-    if (this.#isOverdue()) throw tooLate();
-  }
-
   /** Lets another call in while this one goes on, which something else puts a limit to. */
   makeRoom(): void {
     if (this.#entered) this.#entrance.gate.leave(this.#entrance.category);
@@ -119,17 +111,12 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   #cancel(): void {
     // Also told of calls that were answered; making an error for each of those would cost more than the call.
     if (this.#controller === undefined) return;
+    // The timer that ends a call at its deadline may ring a millisecond early by this clock.
+    const tooLate = Date.now() + 1 >= Number(this.#call.getDeadline());
     this.abort(
-      this.#isOverdue() ? tooLate() : new RegistryError("CANCELLED", "the client cancelled the call"),
+      tooLate
+        ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
+        : new RegistryError("CANCELLED", "the client cancelled the call"),
     );
   }
-
-  #isOverdue(): boolean {
-    // The timer that ends a call at its deadline may ring a millisecond early by this clock.
-    return Date.now() + 1 >= Number(this.#call.getDeadline());
-  }
-}
-
-function tooLate(): RegistryError {
-  return new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done");
 }
