@@ -58,7 +58,7 @@ export function callRaw(
 }
 
 /** `message` as it travels: a flag for "not compressed" and its length before it. */
-export function frameOf(message: Uint8Array): Buffer {
+function frameOf(message: Uint8Array): Buffer {
   const frame = Buffer.alloc(5 + message.length);
   frame.writeUInt32BE(message.length, 1);
   frame.set(message, 5);

@@ -3,7 +3,7 @@ import { keepSecret, told } from "../helpers/secrets.js";
 import { createClient } from "./harness.js";
 
 /** How a call ended, as a client sees it. */
-export interface End {
+interface End {
   /** Name of the status. */
   readonly code: string;
   readonly text: string;
