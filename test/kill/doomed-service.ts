@@ -20,7 +20,7 @@ export interface StartOrder {
 type LogLine = Readonly<Record<string, unknown>>;
 
 interface Waiting {
-  readonly text: string;
+  matches(line: LogLine): boolean;
   resolve(line: LogLine): void;
   reject(error: unknown): void;
 }
@@ -75,13 +75,15 @@ export class DoomedService implements AsyncDisposable {
     return this.#log;
   }
 
-  /** The line that holds `text`, as soon as there is one. Rejects with ServiceDied. */
-  logged(text: string): Promise<LogLine> {
-    const found = this.#log.find((line) => String(line.msg).includes(text));
+  /** The first line that holds a text or fits a condition, as soon as there is one. Rejects with ServiceDied. */
+  logged(wanted: string | ((line: LogLine) => boolean)): Promise<LogLine> {
+    const matches =
+      typeof wanted === "string" ? (line: LogLine) => String(line.msg).includes(wanted) : wanted;
+    const found = this.#log.find(matches);
     if (found !== undefined) return Promise.resolve(found);
     return new Promise((resolve, reject) => {
-      if (this.#hasEnded) reject(this.#died(text));
-      else this.#waiting.push({ text, resolve, reject });
+      if (this.#hasEnded) reject(this.#died());
+      else this.#waiting.push({ matches, resolve, reject });
     });
   }
 
@@ -126,7 +128,7 @@ export class DoomedService implements AsyncDisposable {
     }
     await this.#process.exit;
     this.#hasEnded = true;
-    for (const { text, reject } of this.#waiting) reject(this.#died(text));
+    for (const { reject } of this.#waiting) reject(this.#died());
     this.#waiting = [];
   }
 
@@ -134,15 +136,14 @@ export class DoomedService implements AsyncDisposable {
     this.#log.push(line);
     // The rest repeats itself hundreds of times.
     if (Number(line.level) > 30) told(JSON.stringify(line));
-    this.#waiting = this.#waiting.filter(({ text, resolve }) => {
-      if (!String(line.msg).includes(text)) return true;
+    this.#waiting = this.#waiting.filter(({ matches, resolve }) => {
+      if (!matches(line)) return true;
       resolve(line);
       return false;
     });
   }
 
-  #died(text: string): ServiceDied {
-    const { errorText } = this.#process;
-    return new ServiceDied(`the service ended before it logged "${text}"${errorText && `: ${errorText}`}`);
+  #died(): ServiceDied {
+    return new ServiceDied(`the service ended: ${this.#process.errorText}`);
   }
 }

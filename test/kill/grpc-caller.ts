@@ -1,4 +1,5 @@
 import { status } from "@grpc/grpc-js";
+import type { Exporter } from "../../src/core/exporter.js";
 import { metadataOf, registryClient, tritonClient, type UnaryClient } from "./grpc-client.js";
 import type { Fact } from "./ledger.js";
 import type { Caller, Outcome } from "./outcome.js";
@@ -34,8 +35,12 @@ export class GrpcCaller implements Disposable {
   }
 
   /** In the place of another, if its generation is given. */
-  register(fact: Fact, caller: Caller, replaces: number | null = null): Promise<Outcome> {
-    const { identity } = fact.allocation.host;
+  register(
+    fact: Fact,
+    caller: Caller,
+    replaces: number | null = null,
+    exporter: Exporter = fact.allocation.host.identity,
+  ): Promise<Outcome> {
     const request = {
       ...memoryOf(fact),
       offset: fact.offset,
@@ -44,10 +49,10 @@ export class GrpcCaller implements Disposable {
       ...(replaces !== null && { replace_generation: replaces }),
       ...(fact.isExporterNamed && {
         exporter: {
-          pid: identity.pid,
-          start_time: String(identity.startTime),
-          boot_id: identity.bootId,
-          pid_namespace: String(identity.pidNamespace),
+          pid: exporter.pid,
+          start_time: String(exporter.startTime),
+          boot_id: exporter.bootId,
+          pid_namespace: String(exporter.pidNamespace),
         },
       }),
     };

@@ -21,6 +21,7 @@ type Method = (
 export type UnaryClient = Client & Record<string, Method>;
 type RegistryClient = UnaryClient & {
   Hold(request: object, metadata: Metadata): ClientReadableStream<unknown>;
+  Watch(request: object, metadata: Metadata): ClientReadableStream<unknown>;
 };
 type ClientClass<Made> = new (address: string, how: object, options: object) => Made;
 
@@ -28,6 +29,7 @@ const definition = loadSync(["inference/grpc_service.proto", "cudashm/v1/registr
   includeDirs: [fileURLToPath(new URL("../../proto", import.meta.url))],
   keepCase: true,
   longs: String,
+  enums: String,
 });
 const { inference, cudashm } = loadPackageDefinition(definition) as unknown as {
   inference: { GRPCInferenceService: ClientClass<UnaryClient> };

@@ -1,4 +1,5 @@
 import { Agent, request } from "node:http";
+import type { Exporter } from "../../src/core/exporter.js";
 import { region } from "../helpers/http.js";
 import type { Fact } from "./ledger.js";
 import type { Caller, Outcome } from "./outcome.js";
@@ -31,8 +32,12 @@ export class HttpCaller implements Disposable {
   }
 
   /** In the place of another, if its generation is given. */
-  register(fact: Fact, caller: Caller, replaces: number | null = null): Promise<Outcome> {
-    const { identity } = fact.allocation.host;
+  register(
+    fact: Fact,
+    caller: Caller,
+    replaces: number | null = null,
+    exporter: Exporter = fact.allocation.host.identity,
+  ): Promise<Outcome> {
     return this.#outcome("PUT", path(fact.name), caller, {
       ...memoryOf(fact),
       offset: fact.offset,
@@ -41,10 +46,10 @@ export class HttpCaller implements Disposable {
       ...(replaces !== null && { replace_generation: replaces }),
       ...(fact.isExporterNamed && {
         exporter: {
-          pid: identity.pid,
-          start_time: Number(identity.startTime),
-          boot_id: identity.bootId,
-          pid_namespace: Number(identity.pidNamespace),
+          pid: exporter.pid,
+          start_time: Number(exporter.startTime),
+          boot_id: exporter.bootId,
+          pid_namespace: Number(exporter.pidNamespace),
         },
       }),
     });
