@@ -73,10 +73,11 @@ export class ChangeHistory {
         `from_revision ${next} is yet to come: the revision is ${current}, perhaps since the service was restarted`,
       );
     }
+    const oldest = this.#oldest;
     yield { kind: "start", revision: current };
-    if (next < this.#oldest) {
-      yield { kind: "gap", from: next, to: this.#oldest - 1n };
-      next = this.#oldest;
+    if (next < oldest) {
+      yield { kind: "gap", from: next, to: oldest - 1n };
+      next = oldest;
     }
     for (;;) {
       if (signal?.aborted) throw abortError(signal);

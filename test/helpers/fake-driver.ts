@@ -70,8 +70,7 @@ export class FakeDriver implements CudaDriver {
     return this.opens - this.closes;
   }
 
-  allocate(byteSize: number, deviceId = 0): FakeAllocation {
-    const handle = new IpcMemHandle(randomBytes(64));
+  allocate(byteSize: number, deviceId = 0, handle = new IpcMemHandle(randomBytes(64))): FakeAllocation {
     keepSecret("a handle", handle.exposeBytes());
     const key = handle.exposeKey();
     const allocation: FakeAllocation = {
