@@ -134,6 +134,14 @@ export function leaving(name: string): RegistryError {
   );
 }
 
+/** The region is of the run before, and it is not known yet whether it still is. */
+export function beingTakenUp(name: string): RegistryError {
+  return new RegistryError(
+    "UNAVAILABLE",
+    `shared memory region ${quoteRegionName(name)} is still being taken up after the service's restart; try again`,
+  );
+}
+
 /** The region is another's. */
 export function notOwner(name: string): RegistryError {
   return new RegistryError(

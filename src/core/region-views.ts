@@ -37,12 +37,16 @@ export class RegionViews {
     return all.filter((region) => maySee(this.#policy, context, region));
   }
 
-  /** The visible region of that name. Throws NOT_FOUND. */
+  /** The visible region of that name. Throws NOT_FOUND, or UNAVAILABLE for one that is still being taken up. */
   find(name: string, context: CallContext | undefined): Registration {
     const registration = this.#table.get(name);
-    if (registration === undefined || registration.state === "registering") throw refusals.noSuchRegion(name);
+    if (registration === undefined) throw refusals.noSuchRegion(name);
     if (context !== undefined && !maySee(this.#policy, context, registration)) {
       throw refusals.noSuchRegion(name);
+    }
+    if (registration.state === "registering") {
+      // Its owner is not to take it for lost because the service was restarted.
+      throw registration.reason === "adopted" ? refusals.beingTakenUp(name) : refusals.noSuchRegion(name);
     }
     return registration;
   }
