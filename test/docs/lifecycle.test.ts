@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { allocate } from "../../src/cli/allocate.js";
 import type { ExporterProcess } from "../../src/cli/exporter-process.js";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
 import { type CudaSharedMemoryClient, createCudaSharedMemoryClient } from "../../src/client/index.js";
@@ -151,10 +152,26 @@ test("the watch's lines print each change, and where to go on", async () => {
   ]);
 });
 
+test("the service as the document starts it takes up, killed, what is registered with its exporter", async () => {
+  const args = block("serve").trim().split(" ").slice(3);
+  expect(args[0]).toBe("--state-file");
+  const start = () => startService(["--state-file", join(folder, String(args[1]))]);
+  await using known = await startExporter(["--exporter"]);
+  await using first = await start();
+  const put = await fetch(`${first.httpUrl}/v1/regions/input0`, { method: "PUT", body: known.bodyLine });
+  const { generation } = (await put.json()) as { generation: number };
+  await first.stop("SIGKILL");
+  await using second = await start();
+  const again = createCudaSharedMemoryClient({ baseUrl: second.httpUrl });
+  const region = await again.waitFor("input0", { waitMs: 10_000 });
+  expect(region).toMatchObject({ generation: BigInt(generation), reason: "adopted", isVerified: true });
+  expect(await again.server()).toMatchObject({ epoch: 2n });
+  expect(await second.stop()).toEqual({ code: 0, signal: null });
+});
+
 test("every flag that the document names is one of the service's", () => {
   const flags = new Set(Object.values(serveOptions).map(({ flag }) => `--${flag}`));
-  // Of the exporter's command.
-  flags.add("--bytes");
+  for (const flag of allocate.help().match(/--[a-z][a-z-]+/g) ?? []) flags.add(flag);
   const named = new Set(document.match(/--[a-z][a-z-]+/g));
   expect([...named].filter((flag) => !flags.has(flag))).toEqual([]);
   expect(named.size).toBeGreaterThan(7);
