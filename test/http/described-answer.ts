@@ -51,6 +51,12 @@ export function undescribed(method: string, target: string, answer: Answer): str
   return breaks(content.schema, JSON.parse(answer.text)) ? `${where}: ${answer.text.slice(0, 200)}` : null;
 }
 
+/** Whether the data of an event is as the document says that it is. */
+export function isDescribedEvent(event: string, data: unknown): boolean {
+  const schema = served.components.schemas[`${event[0]?.toUpperCase()}${event.slice(1)}Event`];
+  return schema !== undefined && !breaks(schema, data);
+}
+
 function matches(template: string, path: string): boolean {
   return new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
 }

@@ -1,4 +1,4 @@
-import type { WatchEvent } from "../../core/change-history.js";
+import type { WatchEvent, WatchedChange } from "../../core/change-history.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import { internalErrorText, RegistryError } from "../../core/errors.js";
 import type { FaceContext } from "../../core/face-context.js";
@@ -37,6 +37,13 @@ interface Start {
 export function createEvents(context: FaceContext, clock: Clock = systemClock) {
   const { registry, info, shutdown } = context;
   const { instanceId, epoch } = info;
+  let latest: { readonly change: WatchedChange; readonly text: string } | undefined;
+
+  /** Readers want the same change at about the same time: it is written once for all of them. */
+  function textOf(change: WatchedChange): string {
+    if (latest?.change !== change) latest = { change, text: changeText(instanceId, change) };
+    return latest.text;
+  }
 
   function startOf(last: EventId | null, fromRevision: bigint | undefined): Start {
     if (last === null) return { fromRevision, isRestarted: false };
@@ -58,7 +65,7 @@ export function createEvents(context: FaceContext, clock: Clock = systemClock) {
         yield gapText(instanceId, { from: event.from, to: event.to, restarted: false });
         break;
       case "change":
-        yield changeText(instanceId, event.change);
+        yield textOf(event.change);
     }
   }
 

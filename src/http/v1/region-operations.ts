@@ -122,7 +122,8 @@ export const regionOperations = {
       "Tell every change as it happens, as server-sent events: hello first, then change, gap where changes are no longer known, and error before an end",
     parameters: ["fromRevision", "region", "lastEventId"],
     success: {
-      description: "Events, until the client leaves",
+      description:
+        "Events, until the client leaves. The data of each is JSON: HelloEvent, ChangeEvent, GapEvent or ErrorEvent. A line with a colon alone, every 15 s of quiet, says nothing",
       body: { contentType: eventsContentType, schema: { type: "string" } },
     },
     errors: ["INVALID_ARGUMENT", "OUT_OF_RANGE", "RESOURCE_EXHAUSTED", "UNAVAILABLE"],

@@ -1,5 +1,6 @@
+import { httpStatuses } from "../errors.js";
 import { base64Handle, type JsonSchema, sizeInBytes, uint64 } from "../json-schema.js";
-import { changeReasons, protocols, regionStates } from "./words.js";
+import { changeKinds, changeReasons, protocols, regionStates } from "./words.js";
 
 const text = { type: "string" } as const;
 const time = { type: "string", format: "date-time" } as const;
@@ -131,6 +132,39 @@ export const regionSchemas = {
     },
     pins: { ...count, description: "How many still use it" },
   }),
+  HelloEvent: {
+    ...objectOf({
+      instance_id: { ...text, description: "The run of the service" },
+      epoch: uint64,
+      revision: { ...uint64, description: "Number of the last change at this moment" },
+    }),
+    description: "The data of the first event of GET /v1/events",
+  },
+  ChangeEvent: {
+    ...objectOf({
+      kind: { type: "string", enum: changeKinds },
+      reason: { type: "string", enum: changeReasons },
+      revision: uint64,
+      region: { $ref: "#/components/schemas/Region", description: "As it is after the change" },
+    }),
+    description: "The data of a `change`",
+  },
+  GapEvent: {
+    ...objectOf({
+      from: uint64,
+      to: { ...uint64, description: "Less than `from` if there was none yet since a restart" },
+      restarted: {
+        type: "boolean",
+        description: "Whether the Last-Event-ID was of another run of the service",
+      },
+    }),
+    description:
+      "The data of a `gap`: changes that are no longer known, both ends included; list the regions anew",
+  },
+  ErrorEvent: {
+    ...objectOf({ code: { type: "string", enum: Object.keys(httpStatuses) }, error: text }),
+    description: "The data of an `error`, the last event: why the stream ends",
+  },
   Checksum: objectOf({
     crc32c: { type: "string", pattern: "^[0-9a-f]{8}$", description: "CRC-32C (Castagnoli)" },
     byte_size: uint64,

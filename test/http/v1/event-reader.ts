@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { told } from "../../helpers/secrets.js";
+import { isDescribedEvent } from "../described-answer.js";
 import type { Face } from "../face.js";
 
 /** One block of a stream of events: an event, or a comment, whose event is empty. */
@@ -43,7 +44,12 @@ export class EventReader implements Disposable {
     told(value);
     const fields = new Map(value.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line]));
     const field = (name: string) => fields.get(name)?.slice(name.length + 2) ?? null;
-    return { id: field("id"), event: field("event") ?? "", data: JSON.parse(field("data") ?? "null") };
+    const event = field("event") ?? "";
+    const data = JSON.parse(field("data") ?? "null");
+    if (event !== "" && !isDescribedEvent(event, data)) {
+      throw new Error(`not in the OpenAPI document: ${value}`);
+    }
+    return { id: field("id"), event, data };
   }
 
   /** The next events, as many as are wanted. */
