@@ -17,7 +17,7 @@ export interface StartOrder {
   readonly death?: Death | undefined;
 }
 
-type LogLine = Readonly<Record<string, unknown>>;
+export type LogLine = Readonly<Record<string, unknown>>;
 
 interface Waiting {
   matches(line: LogLine): boolean;

@@ -4,81 +4,21 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testDriver } from "../helpers/cudashm.js";
-import { DoomedService } from "./doomed-service.js";
-import { type Allocation, buildExporter, ExporterHost, patternOf } from "./exporter-host.js";
-import { GrpcCaller } from "./grpc-caller.js";
-import { HttpCaller } from "./http-caller.js";
+import { type Allocation, buildExporter, type ExporterHost } from "./exporter-host.js";
 import type { Fact } from "./ledger.js";
 import { inRounds } from "./rounds.js";
-import type { SeededRandom } from "./seeded-random.js";
-import { Watcher } from "./watcher.js";
-
-const anonymous = { token: null, session: null };
-const bytes = 4096;
+import { anonymous, regionOn, startHost, startRunning } from "./running-service.js";
 
 let folder: string;
 let program: string;
-let names = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "cudashm-kill-"));
   program = await buildExporter(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function fact(allocation: Allocation, isExporterNamed: boolean): Fact {
-  const name = `region ${names++}`;
-  return {
-    name,
-    allocation,
-    byteSize: bytes,
-    offset: 0,
-    owner: "anonymous",
-    session: null,
-    labels: {},
-    leaseSeconds: null,
-    isExporterNamed,
-    generation: null,
-  };
-}
-
-async function startHost(random: SeededRandom, count: number) {
-  const host = await ExporterHost.start(program);
-  const allocations: Allocation[] = [];
-  while (allocations.length < count) {
-    allocations.push(await host.allocate(allocations.length % 2, bytes, random.below(256)));
-  }
-  return { host, allocations };
-}
-
-/** A service, and what its clients have. */
-async function startService(name: string, graceSeconds: number) {
-  const service = new DoomedService();
-  service.start({ stateFile: join(folder, name), args: [`--orphan-grace-secs=${graceSeconds}`] });
-  await service.ready();
-  const http = new HttpCaller(await service.address("HTTPService"));
-  const address = await service.address("GRPCInferenceService");
-  const grpc = new GrpcCaller(address);
-  const watcher = await Watcher.open(address);
-  return {
-    service,
-    http,
-    watcher,
-    faces: [http, grpc],
-    region: (name: string) =>
-      http.get<{ state: string; generation: number }>(`/v1/regions/${encodeURIComponent(name)}`, anonymous),
-    /** What the region's memory holds is what its exporter wrote. */
-    async expectReadable({ name: region, allocation }: Fact) {
-      const target = `/v1/regions/${encodeURIComponent(region)}/contents`;
-      const contents = await http.bytes(target, anonymous);
-      expect(contents.equals(patternOf(allocation, 0, bytes)), `contents of ${region}`).toBe(true);
-    },
-    async [Symbol.asyncDispose]() {
-      watcher[Symbol.dispose]();
-      grpc[Symbol.dispose]();
-      http[Symbol.dispose]();
-      await service[Symbol.asyncDispose]();
-    },
-  };
+function start(name: string, graceSeconds: number) {
+  return startRunning(join(folder, name), [`--orphan-grace-secs=${graceSeconds}`]);
 }
 
 const registered = "registered requested";
@@ -97,23 +37,23 @@ async function end(host: ExporterHost, how: (typeof ends)[number]): Promise<void
 
 describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
   test("orphans and unregisters its regions and no others, also while they are being registered", async () => {
-    await using running = await startService("no grace", 0);
+    await using running = await start("no grace", 0);
     const { service, watcher, faces } = running;
     let reaped = 0;
     let refused = 0;
     const rounds = await inRounds({ seed: 7, rounds: 60 }, async (random) => {
-      const survivor = await startHost(random, 2);
-      const victim = await startHost(random, 1 + random.below(4));
+      const survivor = await startHost(program, random, 2);
+      const victim = await startHost(program, random, 1 + random.below(4));
       await using _survivor = survivor.host;
       await using _victim = victim.host;
       const register = async (region: Fact) => ({
         region,
         outcome: await random.pick(faces).register(region, anonymous),
       });
-      const kept = await Promise.all(survivor.allocations.map((one) => register(fact(one, true))));
+      const kept = await Promise.all(survivor.allocations.map((one) => register(regionOn(one, true))));
       // Of those without a name nobody knows whose they are.
       const regions = Array.from({ length: 1 + random.below(8) }, () =>
-        fact(random.pick(victim.allocations), random.percent(80)),
+        regionOn(random.pick(victim.allocations), random.percent(80)),
       );
       const registering = Promise.all(regions.map(register));
       if (random.percent(50)) await registering;
@@ -156,13 +96,13 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
   });
 
   test("leaves its regions for the grace: readable, taken, to be replaced and to be unregistered", async () => {
-    await using running = await startService("long grace", 3600);
+    await using running = await start("long grace", 3600);
     const { service, watcher, faces } = running;
     await inRounds({ seed: 8, rounds: 8 }, async (random) => {
-      const { host, allocations } = await startHost(random, 2);
-      const heir = await startHost(random, 1);
+      const { host, allocations } = await startHost(program, random, 2);
+      const heir = await startHost(program, random, 1);
       await using _heir = heir.host;
-      const [left, taken] = allocations.map((one) => fact(one, true)) as [Fact, Fact];
+      const [left, taken] = allocations.map((one) => regionOn(one, true)) as [Fact, Fact];
       for (const region of [left, taken]) {
         expect(await random.pick(faces).register(region, anonymous)).toMatchObject({ kind: "done" });
       }
@@ -174,7 +114,7 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
       }
 
       const face = random.pick(faces);
-      const next = { ...fact(heir.allocations[0] as Allocation, true), name: taken.name };
+      const next = { ...regionOn(heir.allocations[0] as Allocation, true), name: taken.name };
       expect(await face.register(next, anonymous)).toMatchObject({ code: "ALREADY_EXISTS" });
       const { generation } = await running.region(taken.name);
       expect(await face.register(next, anonymous, generation)).toMatchObject({ kind: "done" });
@@ -190,11 +130,11 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
   });
 
   test("unregisters its regions when the grace is over, and no sooner", async () => {
-    await using running = await startService("grace", 1);
+    await using running = await start("grace", 1);
     const { service, watcher, faces } = running;
     await inRounds({ seed: 9, rounds: 1 }, async (random) => {
-      const victims = await Promise.all(Array.from({ length: 10 }, () => startHost(random, 1)));
-      const regions = victims.flatMap(({ allocations }) => allocations.map((one) => fact(one, true)));
+      const victims = await Promise.all(Array.from({ length: 10 }, () => startHost(program, random, 1)));
+      const regions = victims.flatMap(({ allocations }) => allocations.map((one) => regionOn(one, true)));
       for (const region of regions) await random.pick(faces).register(region, anonymous);
       await Promise.all(victims.map(({ host }) => end(host, random.pick(ends))));
       for (const { name } of regions) {
@@ -210,14 +150,14 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
   });
 
   test("is not that it is stopped: its regions stay ready, and others can be registered", async () => {
-    await using running = await startService("stopped", 0);
+    await using running = await start("stopped", 0);
     const { watcher, faces, service } = running;
     await inRounds({ seed: 10, rounds: 10 }, async (random) => {
-      const stopped = await startHost(random, 2);
-      const killed = await startHost(random, 1);
+      const stopped = await startHost(program, random, 2);
+      const killed = await startHost(program, random, 1);
       await using _stopped = stopped.host;
-      const [before, during] = stopped.allocations.map((one) => fact(one, true)) as [Fact, Fact];
-      const marker = fact(killed.allocations[0] as Allocation, true);
+      const [before, during] = stopped.allocations.map((one) => regionOn(one, true)) as [Fact, Fact];
+      const marker = regionOn(killed.allocations[0] as Allocation, true);
       const register = async (region: Fact) =>
         expect(await random.pick(faces).register(region, anonymous)).toMatchObject({ kind: "done" });
       await register(before);
@@ -243,11 +183,11 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
   });
 
   test("cannot be hidden behind another process: an exporter that is not as claimed is refused", async () => {
-    await using running = await startService("claims", 0);
+    await using running = await start("claims", 0);
     const { service, faces } = running;
     await inRounds({ seed: 11, rounds: 1 }, async (random) => {
-      const { host, allocations } = await startHost(random, 1);
-      const other = await startHost(random, 0);
+      const { host, allocations } = await startHost(program, random, 1);
+      const other = await startHost(program, random, 0);
       await using _host = host;
       await using _other = other.host;
       const { identity } = host;
@@ -261,7 +201,7 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
       ];
       for (const { claim, text } of claims) {
         for (const face of faces) {
-          const region = fact(allocations[0] as Allocation, true);
+          const region = regionOn(allocations[0] as Allocation, true);
           const outcome = await face.register(region, anonymous, null, { ...identity, ...claim });
           expect(outcome).toMatchObject({ code: "FAILED_PRECONDITION" });
           expect(outcome.kind === "refused" && outcome.text).toContain(text);

@@ -29,7 +29,7 @@ export function holdSession(
   const request =
     "resume" in how
       ? { resume: how.resume.secret }
-      : { ...(how.graceSeconds > 0 && { resume_grace: { seconds: how.graceSeconds } }) };
+      : { resume_grace: { seconds: Math.floor(how.graceSeconds), nanos: (how.graceSeconds % 1) * 1e9 } };
   const stream = client.Hold(request, metadataOf({ token, session: null }));
   const ended = untilEnded(stream).finally(() => client.close());
   return new Promise((resolve, reject) => {
