@@ -153,11 +153,12 @@ export class Departures {
       const done = () => {
         cancel();
         stopListening();
+        stopWaiting();
         resolve();
       };
       const cancel = this.#clock.after(ms, done);
       const stopListening = listenForAbort(signal, done);
-      void registration.untilEnded().then(done);
+      const stopWaiting = registration.onEnded(done);
     });
   }
 }

@@ -87,7 +87,7 @@ export class Registration {
   #lastUsedAt: number | null = null;
   #leaseExpiresAt: number | null = null;
   #status: RegionStatus | undefined;
-  #onEnd: (() => void)[] | undefined;
+  #onEnd: Set<() => void> | undefined;
 
   constructor(request: RegisterRequest, generation: bigint, { context, reason }: Origin) {
     this.name = request.name;
@@ -212,10 +212,14 @@ export class Registration {
 
   /** Resolves when its close has succeeded or failed. */
   untilEnded(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onEnd ??= [];
-      this.#onEnd.push(resolve);
-    });
+    return new Promise((resolve) => this.onEnded(resolve));
+  }
+
+  /** Calls `run` when its close has succeeded or failed, unless the returned function was called before. */
+  onEnded(run: () => void): () => void {
+    this.#onEnd ??= new Set();
+    this.#onEnd.add(run);
+    return () => this.#onEnd?.delete(run);
   }
 
   #isCurrent({ pins, lastUsedAt, leaseMs, leaseExpiresAt }: RegionStatus): boolean {
