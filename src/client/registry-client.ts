@@ -50,7 +50,10 @@ export interface UnregisterOptions extends CallOptions {
 }
 
 export interface Unregistered {
-  /** Whether the memory is closed and can be freed; if not, it will be when the last user lets go. */
+  /**
+   * Whether the memory is closed and can be freed. If not, it will be when the last user lets go or, if there is none,
+   * when the other regions on the same allocation are unregistered.
+   */
   readonly closed: boolean;
   /** How many still use it. */
   readonly pins: number;

@@ -25,7 +25,10 @@ export interface ReleaseOptions {
 
 /** What became of a region that was unregistered. */
 export interface ReleaseOutcome {
-  /** Whether its mapping is closed. */
+  /**
+   * Whether its mapping is closed, and with it the memory. If not, while nobody uses the region: others on the same
+   * allocation keep it mapped.
+   */
   readonly isClosed: boolean;
   readonly pins: number;
 }
@@ -82,7 +85,7 @@ export class Departures {
       throw refusals.otherGeneration(name, generation, registration.generation);
     }
     await this.#lifecycle.unregister(registration, origin);
-    if (registration.state === "gone") return { isClosed: true, pins: 0 };
+    if (hasGone(registration)) return { isClosed: registration.isMappingClosed, pins: 0 };
     registration.refusesPins = true;
     if (waitMs !== undefined) {
       await this.#untilEnded(registration, waitMs, signal);
@@ -96,11 +99,11 @@ export class Departures {
       await untilDoneOrAborted(ended, signal);
       if (signal?.aborted && !hasGone(registration)) throw abortError(signal);
     }
-    const isClosed = hasGone(registration);
-    if (registration.closeFailure !== undefined && !isClosed) throw registration.closeFailure;
+    if (hasGone(registration)) return { isClosed: registration.isMappingClosed, pins: 0 };
+    if (registration.closeFailure !== undefined) throw registration.closeFailure;
     const { pins } = registration;
-    if (!isClosed && waitMs !== undefined) throw refusals.stillInUse(name, pins);
-    return { isClosed, pins };
+    if (waitMs !== undefined) throw refusals.stillInUse(name, pins);
+    return { isClosed: false, pins };
   }
 
   /** See the registry's `unregisterAll`. */

@@ -94,19 +94,20 @@ export class MappingPool {
   }
 
   /**
-   * Ends one use; the last one closes the mapping. Where that close fails the use goes on: release it again
+   * Ends one use; the last one closes the mapping, and answers true. Where that close fails the use goes on: release it again
    * to try again, which asks the driver nothing after a fault that only a new process mends.
    */
-  async release(shared: SharedMapping): Promise<void> {
+  async release(shared: SharedMapping): Promise<boolean> {
     const entry = shared as Entry;
     if (entry.users > 1) {
       entry.users--;
-      return;
+      return false;
     }
     if (entry.closeFailed && this.#stickyFault !== undefined) throw this.#stickyFault;
     const closed = this.#callClose(entry);
     entry.closing = closed.then(noop, noop);
     await closed;
+    return true;
   }
 
   /** Joining a mapping asks the driver nothing, so nothing else would tell that its memory cannot be reached. */

@@ -159,7 +159,7 @@ export class RegionLifecycle {
         await this.#pool.release(last);
         leftovers?.pop();
       }
-      await this.#pool.release(mapping as SharedMapping);
+      registration.isMappingClosed = await this.#pool.release(mapping as SharedMapping);
     } catch (cause) {
       const failure = refusals.closeFailed(cause);
       const holder = this.#table.get(name);

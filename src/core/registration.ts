@@ -66,6 +66,8 @@ export class Registration {
   closing = false;
   /** Whether it drains for a caller who waits for the close, so that nobody else may begin to use it. */
   refusesPins = false;
+  /** Whether its close was the last on its mapping, which no other region shares then. */
+  isMappingClosed = false;
   /** Why the last close failed. */
   closeFailure: RegistryError | undefined;
   /** The unregister that its last pin makes it wait for. */

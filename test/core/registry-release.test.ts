@@ -208,3 +208,13 @@ test("a release of a name that is being registered waits for that", async () => 
   expect(await released).toEqual({ isClosed: true, pins: 0 });
   expect(leftovers()).toEqual(nothing);
 });
+
+test("memory that other regions keep mapped is not told as closed before the last of them goes", async () => {
+  const { driver, registry } = createLifecycle();
+  const { handle } = driver.allocate(64);
+  for (const name of ["a", "b"]) await registry.register(request(name, handle), alice);
+  expect(await registry.release("a", { waitMs: 1000 }, alice)).toEqual({ isClosed: false, pins: 0 });
+  expect(driver.openMappings).toBe(1);
+  expect(await registry.release("b", { waitMs: 1000 }, alice)).toEqual({ isClosed: true, pins: 0 });
+  expect(driver.openMappings).toBe(0);
+});

@@ -128,7 +128,7 @@ export const regionSchemas = {
     closed: {
       type: "boolean",
       description:
-        "Whether its mapping is closed, so that the memory can be freed; if not, that happens when its last user lets go",
+        "Whether its mapping is closed, so that the memory can be freed; if not, that happens when its last user lets go or, if it has none, when the other regions on the same allocation go",
     },
     pins: { ...count, description: "How many still use it" },
   }),

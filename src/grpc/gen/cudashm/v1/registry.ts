@@ -281,7 +281,10 @@ export interface UnregisterRequest {
 }
 
 export interface UnregisterResponse {
-  /** Whether the mapping is closed; if not, that happens when the last pin is released. */
+  /**
+   * Whether the mapping is closed, so that the memory can be freed. If not, that happens when the last pin is released
+   * or, if there is none, when the other regions on the same allocation are closed.
+   */
   closed: boolean;
   pins: bigint;
 }
