@@ -3,6 +3,8 @@ import { parseArgs } from "node:util";
 export interface BenchOptions {
   /** Names, or parts of names, of the cases to run; none is all of them. */
   readonly cases: readonly string[];
+  /** Only rows with this in their names; empty is all of them. */
+  readonly row: string;
   readonly rounds: number;
   readonly seconds: number;
   readonly json: boolean;
@@ -18,6 +20,7 @@ Measures the service beside baselines that do the same with less, in alternating
 processes of their own. A CASE is a case's name, or a part of several.
 
   --list           print the cases
+  --row TEXT       only the rows with this in their name, such as "status of one" or "100000 regions"
   --rounds N       how often each contender is measured (7)
   --seconds S      how long one measurement lasts (1)
   --json           print JSON, which bench/results/latest.json gets in any case but of --tiny
@@ -31,6 +34,7 @@ export function readBenchOptions(args: readonly string[]): BenchOptions {
     args: [...args],
     allowPositionals: true,
     options: {
+      row: { type: "string", default: "" },
       rounds: { type: "string" },
       seconds: { type: "string" },
       json: { type: "boolean", default: false },

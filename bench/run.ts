@@ -51,7 +51,7 @@ async function run(options: BenchOptions): Promise<void> {
 
 async function runCase(
   { name, title, rows }: Case,
-  { rounds, seconds, tiny, profile }: BenchOptions,
+  { row: rowWanted, rounds, seconds, tiny, profile }: BenchOptions,
   parts: Pick<Bench, "cores" | "load" | "driver">,
 ): Promise<CaseResult> {
   const profileFolder = profile ? join(results, "profiles", name) : null;
@@ -59,6 +59,7 @@ async function runCase(
   const progress = (text: string) => process.stderr.write(`bench: ${name}: ${text}\n`);
   const measured: CaseResult["rows"][number][] = [];
   for await (const row of rows({ ...parts, seconds, isTiny: tiny, profileFolder, progress })) {
+    if (!row.name.includes(rowWanted)) continue;
     progress(row.name);
     measured.push("skipped" in row ? row : await runRow(row, rounds));
   }

@@ -5,8 +5,9 @@ import { matching, readBenchOptions } from "../../bench/options.js";
 test("seven rounds of a second unless told otherwise, and one short round if tiny", () => {
   expect(readBenchOptions([])).toMatchObject({ cases: [], rounds: 7, seconds: 1, json: false, tiny: false });
   expect(readBenchOptions(["--tiny"])).toMatchObject({ rounds: 1, seconds: 0.05 });
-  expect(readBenchOptions(["http", "--rounds", "3", "--seconds=0.5"])).toMatchObject({
+  expect(readBenchOptions(["http", "--row=of one", "--rounds", "3", "--seconds=0.5"])).toMatchObject({
     cases: ["http"],
+    row: "of one",
     rounds: 3,
     seconds: 0.5,
   });
