@@ -14,6 +14,7 @@ export interface Death {
 export interface StartOrder {
   readonly stateFile: string;
   readonly args: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
   readonly death?: Death | undefined;
 }
 
@@ -58,7 +59,8 @@ export class DoomedService implements AsyncDisposable {
   /** Lets it begin. What comes of it is told by its log. */
   start(order: StartOrder): void {
     if (order.death !== undefined) this.#isDoomed = true;
-    void this.#read({ ...order, variables: { ...deviceVariables, ...this.#calls.variables } });
+    const variables = { ...deviceVariables, ...this.#calls.variables, ...order.variables };
+    void this.#read({ ...order, variables });
   }
 
   /** Whether its end has been asked for. */

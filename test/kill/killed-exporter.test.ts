@@ -1,10 +1,12 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testDriver } from "../helpers/cudashm.js";
-import { type Allocation, buildExporter, type ExporterHost } from "./exporter-host.js";
+import { type Allocation, buildExporter, type ExporterHost, patternOf } from "./exporter-host.js";
 import type { Fact } from "./ledger.js";
 import { inRounds } from "./rounds.js";
 import { anonymous, regionOn, startHost, startRunning } from "./running-service.js";
@@ -24,6 +26,7 @@ function start(name: string, graceSeconds: number) {
 const registered = "registered requested";
 const orphaned = "orphaned exporter_exited";
 const unregistered = "unregistered requested";
+const draining = "draining exporter_exited";
 const orphanedAndReaped = [orphaned, "unregistered exporter_exited"];
 
 const ends = ["killed", "exits", "stopped, continued and killed", "killed while stopped"] as const;
@@ -178,6 +181,30 @@ describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
         await watcher.untilGone(name);
         expect(watcher.of(name)).toEqual([registered, ...orphanedAndReaped]);
       }
+      expect(service.openHandles()).toBe(0);
+    });
+  });
+
+  test("leaves memory to whoever uses it at that moment: it is given back when he lets go", async () => {
+    await using running = await start("in use", 0);
+    const { service, watcher, faces, httpAddress } = running;
+    await inRounds({ seed: 17, rounds: 4 }, async (random) => {
+      const { host, allocations } = await startHost(program, random, 1, 16 * 1024 * 1024);
+      const region = regionOn(allocations[0] as Allocation, true);
+      expect(await random.pick(faces).register(region, anonymous)).toMatchObject({ kind: "done" });
+      // More than the sockets hold, so that it is not read to its end while nobody takes it.
+      const call = request(
+        `http://${httpAddress}/v1/regions/${encodeURIComponent(region.name)}/contents`,
+      ).end();
+      const [contents] = (await once(call, "response")) as [IncomingMessage];
+      await end(host, random.pick(ends));
+      await watcher.until(() => watcher.of(region.name).includes(draining));
+      expect(watcher.of(region.name)).toEqual([registered, orphaned, draining]);
+      expect(service.openHandles()).toBe(1);
+      const chunks: Buffer[] = [];
+      for await (const chunk of contents) chunks.push(chunk as Buffer);
+      expect(Buffer.concat(chunks).equals(patternOf(region.allocation, 0, region.byteSize))).toBe(true);
+      await watcher.untilGone(region.name);
       expect(service.openHandles()).toBe(0);
     });
   });

@@ -9,7 +9,6 @@ import type { SeededRandom } from "./seeded-random.js";
 import { Watcher } from "./watcher.js";
 
 export const anonymous: Caller = { token: null, session: null };
-const bytes = 4096;
 let names = 0;
 
 /** A region of a name that no other has, on a whole allocation. */
@@ -17,7 +16,7 @@ export function regionOn(allocation: Allocation, isExporterNamed: boolean): Fact
   return {
     name: `region ${names++}`,
     allocation,
-    byteSize: bytes,
+    byteSize: allocation.byteSize,
     offset: 0,
     owner: "anonymous",
     session: null,
@@ -29,11 +28,11 @@ export function regionOn(allocation: Allocation, isExporterNamed: boolean): Fact
 }
 
 /** An exporter with so many allocations. */
-export async function startHost(program: string, random: SeededRandom, count: number) {
+export async function startHost(program: string, random: SeededRandom, count: number, byteSize = 4096) {
   const host = await ExporterHost.start(program);
   const allocations: Allocation[] = [];
   while (allocations.length < count) {
-    allocations.push(await host.allocate(allocations.length % 2, bytes, random.below(256)));
+    allocations.push(await host.allocate(allocations.length % 2, byteSize, random.below(256)));
   }
   return { host, allocations };
 }
@@ -43,12 +42,14 @@ export async function startRunning(stateFile: string, args: readonly string[]) {
   const service = new DoomedService();
   service.start({ stateFile, args });
   await service.ready();
-  const http = new HttpCaller(await service.address("HTTPService"));
+  const httpAddress = await service.address("HTTPService");
+  const http = new HttpCaller(httpAddress);
   const grpcAddress = await service.address("GRPCInferenceService");
   const grpc = new GrpcCaller(grpcAddress);
   const watcher = await Watcher.open(grpcAddress);
   return {
     service,
+    httpAddress,
     grpcAddress,
     watcher,
     faces: [http, grpc],
@@ -57,7 +58,9 @@ export async function startRunning(stateFile: string, args: readonly string[]) {
     /** What the region's memory holds is what its exporter wrote. */
     async expectReadable({ name, allocation }: Fact, reader = anonymous) {
       const contents = await http.bytes(`/v1/regions/${encodeURIComponent(name)}/contents`, reader);
-      expect(contents.equals(patternOf(allocation, 0, bytes)), `contents of ${name}`).toBe(true);
+      expect(contents.equals(patternOf(allocation, 0, allocation.byteSize)), `contents of ${name}`).toBe(
+        true,
+      );
     },
     async [Symbol.asyncDispose]() {
       watcher[Symbol.dispose]();

@@ -8,6 +8,7 @@ import { HttpCaller } from "./http-caller.js";
 import { endsInStart, type KillPlan, planKill } from "./kill-plan.js";
 import { Lane, type LaneCaller } from "./lane.js";
 import { type Fact, Ledger } from "./ledger.js";
+import type { Caller } from "./outcome.js";
 import { SeededRandom } from "./seeded-random.js";
 import { type HeldSession, type HoldStream, holdSession } from "./session-client.js";
 import { assertRefusalsTold, certainLosses, perhapsRestarted, restarted } from "./survival.js";
@@ -16,6 +17,7 @@ import { tokenOf, type World } from "./world.js";
 /** What the rounds of a test came to. */
 export interface Tally {
   kills: number;
+  stops: number;
   audits: number;
   answers: number;
   /** Calls that were under way when the service died. */
@@ -33,9 +35,21 @@ export interface ServiceRoundsOptions {
 
 const maxResumable = 3;
 
+/** Where a service is to kill itself and does not, it is killed after so many. */
+const answersAtMost = 2500;
+
 /** One service after the other on the same state file, each under load until it is killed. */
 export class ServiceRounds implements AsyncDisposable {
-  readonly tally: Tally = { kills: 0, audits: 0, answers: 0, lost: 0, adopted: 0, refused: 0, resumed: 0 };
+  readonly tally: Tally = {
+    kills: 0,
+    stops: 0,
+    audits: 0,
+    answers: 0,
+    lost: 0,
+    adopted: 0,
+    refused: 0,
+    resumed: 0,
+  };
   readonly #world: World;
   readonly #tokens: readonly string[];
   readonly #ledger = new Ledger();
@@ -60,8 +74,7 @@ export class ServiceRounds implements AsyncDisposable {
   }
 
   /** Starts a service on what the one before left, compares, and kills it under load, all as the numbers have it. */
-  async round(random: SeededRandom): Promise<void> {
-    const plan = planKill(random);
+  async round(random: SeededRandom, plan = planKill(random)): Promise<void> {
     const adoptsUnverified = random.percent(75);
     await using service = this.#spare;
     this.#spare = new DoomedService();
@@ -69,6 +82,8 @@ export class ServiceRounds implements AsyncDisposable {
     service.start({
       stateFile: this.#world.stateFile,
       args,
+      // So that there is more under way when it dies.
+      ...(random.percent(20) && { variables: { CUDASHM_EMULATED_DELAYS: "cuIpcOpenMemHandle_v2=4" } }),
       death: plan.kind === "file" ? plan.death : undefined,
     });
     const killing = endsInStart(plan) ? this.#killInStart(service, plan) : null;
@@ -78,7 +93,13 @@ export class ServiceRounds implements AsyncDisposable {
     } else {
       await this.#run(service, plan, random, adoptsUnverified);
     }
-    this.tally.kills++;
+    const { code, signal } = await service.end;
+    if (signal === "SIGKILL") this.tally.kills++;
+    else {
+      expect(code).toBe(0);
+      expect(service.openHandles()).toBe(0);
+      this.tally.stops++;
+    }
     if (random.percent(8)) {
       await this.#world.killHost(random);
       await this.#world.addHost();
@@ -141,8 +162,20 @@ export class ServiceRounds implements AsyncDisposable {
       holds.push(...(await this.#resumeAll(service, facts)));
     }
     while (random.percent(40)) holds.push(await this.#openSession(service, random));
-    await this.#load({ service, faces: [http, grpc], holds, plan, random, isEarly });
+    // The lighter client where there are many calls to make.
+    const faces = isLong(plan) ? [http] : [http, grpc];
+    const load = { service, faces, holds, random, isEarly };
+    if (!isEarly && plan.kind === "load" && random.percent(25)) {
+      await this.#loadAndStay(load, plan.answers);
+      await audit({ service, http, ledger: this.#ledger, random, caller: this.#auditor, isRestarted: false });
+      this.tally.audits++;
+    }
+    await this.#load(load, plan);
     for (const hold of holds) await hold.ended;
+  }
+
+  get #auditor(): Caller {
+    return { token: this.#tokens.length === 0 ? null : tokenOf("ops"), session: null };
   }
 
   /** Resolves with what is there. */
@@ -153,7 +186,7 @@ export class ServiceRounds implements AsyncDisposable {
     adoptsUnverified: boolean,
   ): Promise<readonly Fact[]> {
     expect(await http.status("/v2/health/ready")).toBe(200);
-    const caller = { token: this.#tokens.length === 0 ? null : tokenOf("ops"), session: null };
+    const caller = this.#auditor;
     const state = await http.get<ServerState>("/v1", caller);
     expect(state.epoch).toBeGreaterThan(this.#epoch);
     expect(this.#instances.has(state.instance_id)).toBe(false);
@@ -195,19 +228,42 @@ export class ServiceRounds implements AsyncDisposable {
     return hold;
   }
 
-  async #load({ service, faces, holds, plan, random, isEarly }: LoadOptions): Promise<void> {
+  /** So many calls, all of them answered. */
+  async #loadAndStay(load: LoadOptions, answers: number): Promise<void> {
+    let left = answers;
+    await Promise.all(
+      this.#lanes(load, false).map(async (lane) => {
+        while (left-- > 0) expect(await lane.step()).toBe(true);
+      }),
+    );
+    this.tally.answers += answers;
+  }
+
+  /** Calls until the service is dead. */
+  async #load(load: LoadOptions, plan: KillPlan): Promise<void> {
+    const { service, random } = load;
     let answers = 0;
-    const enough = plan.kind === "load" ? plan.answers : 300;
-    const hostDiesAt = random.percent(6) ? Math.floor(enough / 2) : -1;
     let ending: Promise<unknown> | undefined;
-    const onAnswer = async () => {
-      if (answers++ === hostDiesAt) {
-        this.#diedInRun.add(await this.#world.killHost(random));
-        await this.#world.addHost();
-      }
-      if (answers >= enough) ending ??= this.#kill(service, plan);
-    };
-    const lanes = Array.from({ length: 1 + random.below(12) }, (_, index) => {
+    const enough = plan.kind === "load" ? plan.answers : answersAtMost;
+    const hostDiesAt = random.percent(6) ? Math.floor(enough / 2) : -1;
+    await Promise.all(
+      this.#lanes(load, isLong(plan)).map(async (lane) => {
+        while (await lane.step()) {
+          if (answers++ === hostDiesAt) {
+            this.#diedInRun.add(await this.#world.killHost(random));
+            await this.#world.addHost();
+          }
+          if (answers >= enough) ending ??= end(service, plan);
+        }
+        this.tally.lost++;
+      }),
+    );
+    await (ending ?? service.end);
+    this.tally.answers += answers;
+  }
+
+  #lanes({ service, faces, holds, random, isEarly }: LoadOptions, areMany: boolean): readonly Lane[] {
+    return Array.from({ length: areMany ? 12 : 1 + random.below(12) }, (_, index) => {
       const caller = this.#caller(random, holds);
       const prefix = `${caller.session?.id ?? caller.owner}/${index}`;
       return new Lane({
@@ -224,20 +280,6 @@ export class ServiceRounds implements AsyncDisposable {
         isEarly,
       });
     });
-    await Promise.all(
-      lanes.map(async (lane) => {
-        while (await lane.step()) await onAnswer();
-        this.tally.lost++;
-      }),
-    );
-    await (ending ?? service.end);
-    this.tally.answers += answers;
-  }
-
-  async #kill(service: DoomedService, plan: KillPlan): Promise<void> {
-    if (plan.kind === "load" && plan.isStopping) void service.kill("SIGTERM");
-    await turns("turns" in plan ? plan.turns : 0);
-    await service.kill();
   }
 
   #caller(random: SeededRandom, holds: readonly HoldStream[]): LaneCaller {
@@ -256,9 +298,23 @@ interface LoadOptions {
   readonly service: DoomedService;
   readonly faces: readonly (HttpCaller | GrpcCaller)[];
   readonly holds: readonly HoldStream[];
-  readonly plan: KillPlan;
   readonly random: SeededRandom;
   readonly isEarly: boolean;
+}
+
+/** Whether the load has to go on until the file has grown long. */
+function isLong(plan: KillPlan): boolean {
+  return plan.kind === "file" && plan.death.isRewrite;
+}
+
+/** Sends what the plan has; resolves when the service has ended. */
+async function end(service: DoomedService, plan: KillPlan): Promise<void> {
+  const { signals, turns: count } = plan.kind === "load" ? plan : { signals: ["SIGKILL"] as const, turns: 0 };
+  for (const signal of signals) {
+    await turns(count);
+    void service.kill(signal);
+  }
+  await service.end;
 }
 
 function expectDied(error: unknown): void {
