@@ -94,6 +94,8 @@ export class Departures {
     }
     if (registration.state === "draining" && isForced) {
       const ended = registration.untilEnded();
+      // Whoever unregistered it before would have waited.
+      registration.drain = origin;
       registration.revokePins();
       // A copy under way still has to end.
       await untilDoneOrAborted(ended, signal);

@@ -1,11 +1,14 @@
 import type { FaceContext } from "../../core/face-context.js";
+import { invalidArguments } from "../../core/refusals.js";
+import { regionNameProblem } from "../../core/region-name.js";
 import { answerObject } from "../answers.js";
 import { callContext, callerContext } from "../call-context.js";
 import { assertClientShm } from "../client-shm.js";
 import type { Exchange } from "../exchange.js";
+import { nameInPath } from "../request-target.js";
 import { durationIn, flagIn, readQuery, textIn, uint64In, wordIn } from "./query.js";
 import { regionJson } from "./region-json.js";
-import { regionNameIn } from "./region-path.js";
+import { regionNameIn, regionsPath } from "./region-path.js";
 import { parseRegistration } from "./registration-body.js";
 import { parseRenewal } from "./renewal-body.js";
 import { regionStates } from "./words.js";
@@ -55,7 +58,9 @@ export function createRegions(context: FaceContext, maxInputSize: number) {
 
     async register(exchange: Exchange): Promise<Response> {
       assertClientShm(context);
-      const name = regionNameIn(exchange.path);
+      const name = nameInPath(exchange.path, `${regionsPath}/`);
+      const problem = regionNameProblem(name);
+      if (problem !== null) throw invalidArguments(name, problem);
       readQuery(exchange.query, []);
       const request = parseRegistration(await exchange.readBody(maxInputSize));
       const call = callContext(exchange, context);
