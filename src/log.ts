@@ -54,6 +54,8 @@ export function createSwitchedLog(switches: LogSwitches, stream: DestinationStre
 /** Logs one change of the registry: a line with what, who, how long and how it ended. */
 export function logChange(log: Log, change: RegistryChange): void {
   const { region, context } = change;
+  const wentWell = change.kind !== "close_failed" && change.cause === undefined;
+  if (wentWell && !log.isLevelEnabled("info")) return;
   const line = {
     change: change.kind,
     region: region.name,
