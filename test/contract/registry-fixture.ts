@@ -47,6 +47,8 @@ export interface RegistryFixture extends Doors {
   /** Handles that the service's driver has open, and those that it opened in all. */
   openHandles(): number;
   opens(): number;
+  /** Resolves once the service is answering so many calls: what waits has begun to. */
+  untilInFlight(count: number): Promise<void>;
 }
 
 /** Something that both faces promise. */

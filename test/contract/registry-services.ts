@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { expect } from "vitest";
 import type { ServiceProcess } from "../../src/cli/service-process.js";
 import { callLog } from "../helpers/call-log.js";
 import { startService } from "../helpers/cudashm.js";
@@ -17,7 +18,8 @@ export type Caller = "alice" | "bob" | "ops";
 /** Both faces, called by the same caller. */
 export type FacePair = Readonly<Record<"http" | "grpc", RegistryFaceClient>>;
 
-interface ServiceSetup {
+/** How a service is started. */
+export interface ServiceSetup {
   readonly args: readonly string[];
   readonly variables?: Readonly<Record<string, string>>;
   readonly hasTokens?: boolean;
@@ -26,7 +28,8 @@ interface ServiceSetup {
 const open = "cuIpcOpenMemHandle_v2";
 const close = "cuIpcCloseMemHandle";
 
-const setups = {
+/** The services that cases run on. */
+export const setups = {
   /** Triton's way. */
   shared: {
     args: ["--allow-contents", "--context-linger-secs=0"],
@@ -80,8 +83,7 @@ export class ServiceUnderTest {
     this.#folder = folder;
   }
 
-  static async start(name: ServiceName): Promise<ServiceUnderTest> {
-    const { args, variables = {}, hasTokens = false }: ServiceSetup = setups[name];
+  static async start({ args, variables = {}, hasTokens = false }: ServiceSetup): Promise<ServiceUnderTest> {
     const folder = mkdtempSync(join(tmpdir(), "cudashm-registry-"));
     const calls = callLog();
     const tokens = hasTokens ? [`--token-file=${tokenFile(folder)}`] : [];
@@ -119,13 +121,26 @@ export class ServiceUnderTest {
     return this.#calls.count(open);
   }
 
-  /** Ends it as its users do. Rejects if that is no clean end. */
+  /** Resolves once so many calls are being answered: what waits has begun to. */
+  async untilInFlight(count: number): Promise<void> {
+    const inFlight = async () => {
+      const text = await (await fetch(this.process.metricsUrl)).text();
+      const gauges = text.matchAll(/^cudashm_requests_in_flight\{.*\} (\d+)$/gm);
+      return [...gauges].reduce((sum, [, value]) => sum + Number(value), 0);
+    };
+    await expect.poll(inFlight, { interval: 5 }).toBe(count);
+  }
+
+  /** Ends it as its users do. Rejects if that is no clean end, or leaves the driver with anything open. */
   async stop(): Promise<void> {
-    for (const pair of this.#clients.values()) for (const client of Object.values(pair)) client.close();
     const { code, signal } = await this.process.stop();
+    for (const pair of this.#clients.values()) for (const client of Object.values(pair)) client.close();
+    const left = this.openHandles();
     rmSync(this.#folder, { recursive: true });
     this.#calls[Symbol.dispose]();
-    if (code !== 0) throw new Error(`the service ended with ${signal ?? code}`);
+    if (code !== 0 || left !== 0) {
+      throw new Error(`the service ended with ${signal ?? code}, and left ${left} handles open`);
+    }
   }
 }
 

@@ -1,28 +1,28 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { ExporterProcess } from "../../src/cli/exporter-process.js";
 import { LineProcess } from "../../src/cli/line-process.js";
-import { readExporter } from "../../src/native/exporter-identity.js";
-import { startExporter } from "../helpers/cudashm.js";
 import { registryCases } from "./registry-cases.js";
-import type { ExporterView } from "./registry-face-client.js";
-import type { Doors, Memory, Mortal, RegistryCase, RegistryFixture } from "./registry-fixture.js";
+import type { Doors, Mortal, RegistryCase, RegistryFixture } from "./registry-fixture.js";
 import { holdSession } from "./registry-grpc-client.js";
-import { type ServiceName, ServiceUnderTest, tokenHeaders } from "./registry-services.js";
+import { exporterView, type StartedMemory, startMemory } from "./registry-memory.js";
+import { type ServiceName, ServiceUnderTest, setups, tokenHeaders } from "./registry-services.js";
 
 const services = new Map<ServiceName, ServiceUnderTest>();
-const exporters: ExporterProcess[] = [];
 const mortals: LineProcess[] = [];
-let memories: Memory[];
+let memory: StartedMemory;
+let otherMemory: StartedMemory;
 let used: ServiceUnderTest | undefined;
 
 beforeAll(async () => {
   const wanted = new Set(registryCases.map(({ on = "shared" }) => on));
   await Promise.all([
-    ...[...wanted].map(async (name) => services.set(name, await ServiceUnderTest.start(name))),
-    ...["--bytes=300000", "--bytes=8192"].map(async (bytes) => exporters.push(await startExporter([bytes]))),
+    ...[...wanted].map(async (name) => services.set(name, await ServiceUnderTest.start(setups[name]))),
+    startMemory(300_000).then((started) => {
+      memory = started;
+    }),
+    startMemory(8192).then((started) => {
+      otherMemory = started;
+    }),
   ]);
-  exporters.sort((a, b) => b.body.byte_size - a.body.byte_size);
-  memories = await Promise.all(exporters.map(memoryOf));
 });
 
 // Whatever a case did, its regions can be closed, and then the driver has nothing open.
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  for (const exporter of exporters) await exporter[Symbol.asyncDispose]();
+  for (const started of [memory, otherMemory]) await started?.[Symbol.asyncDispose]();
   for (const service of services.values()) await service.stop();
 });
 
@@ -52,7 +52,6 @@ describe.each(["http", "grpc"] as const)("over %s,", (protocol) => {
 });
 
 function fixtureOf(service: ServiceUnderTest, protocol: "http" | "grpc"): RegistryFixture {
-  const [memory, otherMemory] = memories as [Memory, Memory];
   const as = (headers = {}): Doors => {
     const pair = service.as(headers);
     return { face: pair[protocol], other: pair[protocol === "http" ? "grpc" : "http"] };
@@ -66,22 +65,7 @@ function fixtureOf(service: ServiceUnderTest, protocol: "http" | "grpc"): Regist
     startMortal,
     openHandles: () => service.openHandles(),
     opens: () => service.opens(),
-  };
-}
-
-async function memoryOf(exporter: ExporterProcess): Promise<Memory> {
-  const { raw_handle, device_id, byte_size } = exporter.body;
-  return {
-    byteSize: BigInt(byte_size),
-    exporter: await exporterView(exporter.pid),
-    part: (byteSize = 64n, offset) => ({
-      raw_handle: Buffer.from(raw_handle.b64, "base64"),
-      device_id: BigInt(device_id),
-      byte_size: byteSize,
-      ...(offset !== undefined && { offset }),
-    }),
-    read: (offset, byteSize) => exporter.read(offset, byteSize),
-    write: (offset, bytes) => exporter.write(offset, bytes),
+    untilInFlight: (count) => service.untilInFlight(count),
   };
 }
 
@@ -91,9 +75,4 @@ async function startMortal(): Promise<Mortal> {
   mortals.push(process);
   const exporter = await exporterView(process.pid);
   return { exporter, end: async () => void (await process.endInput()) };
-}
-
-async function exporterView(pid: number): Promise<ExporterView> {
-  const { startTime, bootId, pidNamespace } = await readExporter(pid);
-  return { pid: BigInt(pid), start_time: startTime, boot_id: bootId, pid_namespace: pidNamespace };
 }

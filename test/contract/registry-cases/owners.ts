@@ -193,7 +193,7 @@ export const ownerCases: readonly RegistryCase[] = [
   {
     title: "a limit of bytes counts by owner, through both APIs and on both faces",
     on: "sharedByTokens",
-    async run({ as, memory, openHandles }) {
+    async run({ as, hold, memory, openHandles }) {
       const [alice, bob] = [as("alice"), as("bob")];
       const over = (name: string, held: bigint, more: bigint) =>
         `failed to register shared memory region '${name}': the regions of 'alice' have ${held} bytes; with the ${more} of this one they would exceed the 10000 that one client may register (--max-owner-bytes); unregister some first`;
@@ -212,6 +212,14 @@ export const ownerCases: readonly RegistryCase[] = [
       expect(
         await alice.face.triton.register({ name: "c", handle: memory.part().raw_handle, byteSize: 1n }),
       ).toEqual({ code: "RESOURCE_EXHAUSTED", text: over("c", 10_000n, 1n), regions: [] });
+      const session = await hold({}, "alice");
+      const { face: inside } = as(session.headers);
+      await expectRefusal(
+        inside.register("c", memory.part(1n)),
+        "RESOURCE_EXHAUSTED",
+        over("c", 10_000n, 1n),
+      );
+      session.cancel();
       // The same again, and what takes a region's place, are no more than there was.
       await alice.face.register("a", memory.part(6000n));
       await alice.face.register("a", { ...memory.part(5999n), replace_generation: generation });

@@ -41,6 +41,10 @@ export const sessionCases: readonly RegistryCase[] = [
       await expectRefusal(face.checksum("ours"), ...refusal);
       await expectRefusal(face.renew("ours", { lease_ms: 5000 }), ...refusal);
       await expectRefusal(face.unregister("ours", { force: true }), ...refusal);
+      // What is nobody's is everyone's.
+      expect(await inside.face.renew("another's", { lease_ms: 60_000 })).toMatchObject({
+        owner: "anonymous",
+      });
       using watch = await face.watch();
       session.cancel();
       const gone = await watch.take(2);

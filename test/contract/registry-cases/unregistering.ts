@@ -70,7 +70,7 @@ export const unregisterCases: readonly RegistryCase[] = [
   },
   {
     title: "a region in use is let go of by its users: nobody else begins, and its name stays taken",
-    async run({ face, other, memory, otherMemory, openHandles }) {
+    async run({ face, other, memory, otherMemory, openHandles, untilInFlight }) {
       const region = await face.register("r", { ...memory.part(), lease_ms: 60_000 });
       using watch = await other.watch({ name: "r" });
       const upload = await pinned(face, "r");
@@ -93,11 +93,35 @@ export const unregisterCases: readonly RegistryCase[] = [
       }
       expect(openHandles()).toBe(1);
       const waiting = [face, other].map((each) => each.unregister("r", { wait_ms: 60_000 }));
+      // Those two, the upload and the watch.
+      await untilInFlight(4);
       await upload.finish(Buffer.alloc(64, 1));
       for (const each of waiting) expect(await each).toEqual({ closed: true, pins: 0n });
       expect(openHandles()).toBe(0);
       expect(await watch.take(2)).toEqual([changeOf("draining", "r"), changeOf("unregistered", "r")]);
       expect(await memory.read(0, 64)).toEqual(Buffer.alloc(64, 1));
+    },
+  },
+  {
+    title:
+      "after Triton's unregister a region in use may still be used, as in Triton, until another call lets nobody in",
+    async run({ face, other, memory, untilInFlight }) {
+      await face.register("r", memory.part());
+      const upload = await pinned(face, "r");
+      expect(await face.triton.unregister("r")).toMatchObject({ code: "OK" });
+      for (const each of [face, other]) {
+        expect(await each.get("r")).toMatchObject({ state: "draining", pins: 1n });
+        expect(await each.readContents("r")).toEqual(await memory.read(0, 64));
+        expect((await each.triton.status("r")).regions).toMatchObject([{ name: "r" }]);
+      }
+      expect(await other.unregister("r")).toEqual({ closed: false, pins: 1n });
+      for (const each of [face, other]) {
+        await expectRefusal(each.readContents("r"), "FAILED_PRECONDITION", leaving);
+      }
+      const waiting = other.unregister("r", { wait_ms: 60_000 });
+      await untilInFlight(2);
+      await upload.finish(Buffer.of(1));
+      expect(await waiting).toEqual({ closed: true, pins: 0n });
     },
   },
   {

@@ -115,8 +115,9 @@ export const watchCases: readonly RegistryCase[] = [
   },
   {
     title: "who waits for a region gets it as soon as there is one, over either face",
-    async run({ face, other, memory }) {
+    async run({ face, other, memory, untilInFlight }) {
       const waiting = [face, other].map((each) => each.get("r", 60_000));
+      await untilInFlight(2);
       await face.register("another", memory.part());
       const region = await face.register("r", memory.part());
       for (const each of waiting) expect(await each).toEqual(region);
