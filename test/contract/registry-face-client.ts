@@ -105,12 +105,12 @@ export interface RegistrationFields {
   readonly dry_run?: boolean;
 }
 
-export interface RenewFields {
+interface RenewFields {
   readonly lease_ms?: number;
   readonly generation?: bigint;
 }
 
-export interface UnregisterFields {
+interface UnregisterFields {
   readonly wait_ms?: number;
   readonly force?: boolean;
   readonly generation?: bigint;
@@ -121,7 +121,7 @@ export interface ContentsRange {
   readonly byte_size?: bigint;
 }
 
-export interface WatchQuery {
+interface WatchQuery {
   readonly from_revision?: bigint;
   readonly name?: string;
 }

@@ -7,8 +7,8 @@ import {
   type RegistrationFields,
   type RegistryFaceClient,
 } from "./registry-face-client.js";
-import type { HeldSession } from "./registry-grpc-client.js";
 import type { Caller, ServiceName } from "./registry-services.js";
+import type { HeldSession } from "./registry-session.js";
 
 /** Memory of another process. */
 export interface Memory {

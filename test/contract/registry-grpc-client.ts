@@ -1,80 +1,29 @@
-import { fileURLToPath } from "node:url";
-import {
-  type Client,
-  type ClientReadableStream,
-  type ClientWritableStream,
-  credentials,
-  loadPackageDefinition,
-  Metadata,
-  type ServiceError,
-  status,
-} from "@grpc/grpc-js";
-import { loadSync } from "@grpc/proto-loader";
-import { keepSecret, told } from "../helpers/secrets.js";
+import type { ClientReadableStream, ClientWritableStream, ServiceError } from "@grpc/grpc-js";
+import { told } from "../helpers/secrets.js";
 import { createGrpcFaceClient, type SentHeaders } from "./face-client.js";
+import { connect, metadataOf, refusalOf } from "./registry-channel.js";
 import {
   type ContentsRange,
   type EventView,
-  FaceRefusal,
-  type RegionView,
-  type RegistrationFields,
   type RegistryFaceClient,
   take,
   type Upload,
   type Watching,
 } from "./registry-face-client.js";
+import {
+  durationOf,
+  type Message,
+  rangeOf,
+  regionView,
+  requestOf,
+  withBigints,
+  wordOf,
+} from "./registry-messages.js";
 
 /** Data of one message of an upload, in bytes. */
 const pieceBytes = 63 * 1024;
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the other decoder makes of it.
-type Message = any;
-
-const definition = loadSync("cudashm/v1/registry.proto", {
-  includeDirs: [fileURLToPath(new URL("../../proto/", import.meta.url))],
-  keepCase: true,
-  longs: String,
-  enums: String,
-  defaults: true,
-});
-const { cudashm } = loadPackageDefinition(definition) as Message;
-
-/** A session that a stream holds. */
-export interface HeldSession {
-  readonly id: string;
-  /** What a call brings that belongs to it. */
-  readonly headers: SentHeaders;
-  /** Its secret, to go on with it. */
-  readonly secret: string;
-  /** How the stream ended, once it has. */
-  readonly ended: Promise<FaceRefusal>;
-  /** Leaves as a client does that is done. */
-  cancel(): void;
-}
-
-/** Opens a session, or goes on with one. Rejects with the refusal. */
-export async function holdSession(
-  port: number,
-  { resume, grace_ms }: { readonly resume?: string; readonly grace_ms?: number } = {},
-  headers: SentHeaders = {},
-): Promise<HeldSession> {
-  const client = connect(port);
-  const request = { resume, resume_grace: durationOf(grace_ms) };
-  const stream: ClientReadableStream<Message> = (client as Message).Hold(request, metadataOf(headers));
-  const ended = new Promise<FaceRefusal>((resolve) => {
-    stream.on("error", (error: ServiceError) => resolve(refusalOf(error)));
-  }).finally(() => client.close());
-  return new Promise((resolve, reject) => {
-    void ended.then(reject);
-    stream.on("data", ({ session_id: id, secret }) => {
-      keepSecret("a session's secret", Buffer.from(secret));
-      const own = { ...headers, "cudashm-session": secret };
-      resolve({ id, secret, headers: own, ended, cancel: () => stream.cancel() });
-    });
-  });
-}
-
-/** cudashm.v1.Registry with proto-loader, a decoder that shares nothing with the service's. */
+/** cudashm.v1.Registry over gRPC. */
 export function createGrpcRegistryClient(port: number, headers: SentHeaders = {}): RegistryFaceClient {
   const client = connect(port);
   const metadata = metadataOf(headers);
@@ -82,7 +31,7 @@ export function createGrpcRegistryClient(port: number, headers: SentHeaders = {}
 
   function call(method: string, request: object): Promise<Message> {
     return new Promise((resolve, reject) => {
-      (client as Message)[method](request, metadata, (error: ServiceError | null, answer: Message) => {
+      client[method](request, metadata, (error: ServiceError | null, answer: Message) => {
         told(error ?? answer);
         if (error === null) resolve(answer);
         else reject(refusalOf(error));
@@ -96,7 +45,7 @@ export function createGrpcRegistryClient(port: number, headers: SentHeaders = {}
       answer = (error) => (error === null ? resolve() : reject(refusalOf(error)));
     });
     answered.catch(() => {});
-    const stream: ClientWritableStream<Message> = (client as Message).WriteContents(
+    const stream: ClientWritableStream<Message> = client.WriteContents(
       metadata,
       (error: ServiceError | null) => answer(error),
     );
@@ -159,10 +108,10 @@ export function createGrpcRegistryClient(port: number, headers: SentHeaders = {}
       return withBigints(await call("Unregister", request), ["pins"]);
     },
     watch: ({ from_revision, name } = {}) =>
-      openWatch((client as Message).Watch({ name, from_revision: from_revision?.toString() }, metadata)),
+      openWatch(client.Watch({ name, from_revision: from_revision?.toString() }, metadata)),
     readContents: async (name, range = {}) => {
       const pieces: Buffer[] = [];
-      const stream = (client as Message).ReadContents({ name, ...rangeOf(range) }, metadata);
+      const stream = client.ReadContents({ name, ...rangeOf(range) }, metadata);
       for await (const { data } of messagesOf(stream)) pieces.push(data);
       return Buffer.concat(pieces);
     },
@@ -175,21 +124,6 @@ export function createGrpcRegistryClient(port: number, headers: SentHeaders = {}
       triton.close();
     },
   };
-}
-
-function connect(port: number): Client {
-  return new cudashm.v1.Registry(`127.0.0.1:${port}`, credentials.createInsecure());
-}
-
-function metadataOf(headers: SentHeaders): Metadata {
-  const metadata = new Metadata();
-  for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
-  return metadata;
-}
-
-function refusalOf({ code, details }: ServiceError): FaceRefusal {
-  told(details);
-  return new FaceRefusal(status[code] ?? String(code), details);
 }
 
 async function* messagesOf(stream: ClientReadableStream<Message>): AsyncGenerator<Message, void> {
@@ -231,68 +165,4 @@ async function* viewsOf(messages: AsyncIterable<Message>): AsyncGenerator<EventV
       };
     }
   }
-}
-
-function regionView({ lease, ...message }: Message): RegionView {
-  const { state, reason, session, exporter } = message;
-  return {
-    ...withBigints(message, [
-      "device_id",
-      "byte_size",
-      "offset",
-      "allocation_byte_size",
-      "pins",
-      "generation",
-    ]),
-    state: wordOf("REGION_STATE_", state),
-    reason: wordOf("REASON_", reason),
-    session: session === "" ? null : session,
-    registered_at: msOf(message.registered_at),
-    last_used_at: msOf(message.last_used_at),
-    lease_ms: msOf(lease),
-    lease_expires_at: msOf(message.lease_expires_at),
-    exporter: exporter && withBigints(exporter, ["pid", "start_time", "pid_namespace"]),
-  };
-}
-
-/** The message, these fields of which hold whole numbers. */
-function withBigints(message: Message, fields: readonly string[]): Message {
-  return { ...message, ...Object.fromEntries(fields.map((field) => [field, BigInt(message[field])])) };
-}
-
-function wordOf(prefix: string, value: string): string {
-  if (!value.startsWith(prefix)) throw new Error(`${value} is no ${prefix}`);
-  return value.slice(prefix.length).toLowerCase();
-}
-
-/** Milliseconds of a Timestamp or a Duration; null if there is none. */
-function msOf(time: { readonly seconds: string; readonly nanos: number } | null): number | null {
-  return time === null ? null : Number(time.seconds) * 1000 + time.nanos / 1e6;
-}
-
-function durationOf(ms: number | undefined): object | undefined {
-  return ms === undefined ? undefined : { seconds: Math.trunc(ms / 1000), nanos: (ms % 1000) * 1e6 };
-}
-
-function rangeOf({ offset, byte_size }: ContentsRange): object {
-  return { offset: offset?.toString(), byte_size: byte_size?.toString() };
-}
-
-function requestOf(name: string, registration: RegistrationFields): object {
-  const { device_id, byte_size, offset, lease_ms, exporter, replace_generation, ...same } = registration;
-  return {
-    ...same,
-    name,
-    device_id: device_id?.toString(),
-    byte_size: byte_size.toString(),
-    offset: offset?.toString(),
-    lease: durationOf(lease_ms),
-    exporter: exporter && {
-      ...exporter,
-      pid: exporter.pid && Number(exporter.pid),
-      start_time: exporter.start_time?.toString(),
-      pid_namespace: exporter.pid_namespace?.toString(),
-    },
-    replace_generation: replace_generation?.toString(),
-  };
 }

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { changeOf, expectRefusal, noSuchRegion, refusalOf } from "./registry-fixture.js";
-import { holdSession } from "./registry-grpc-client.js";
 import { type StartedMemory, startMemory } from "./registry-memory.js";
 import { type FacePair, ServiceUnderTest } from "./registry-services.js";
+import { holdSession } from "./registry-session.js";
 
 // What takes time, or a service of its own: both faces go through it at once.
 

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LineProcess } from "../../src/cli/line-process.js";
 import { registryCases } from "./registry-cases.js";
 import type { Doors, Mortal, RegistryCase, RegistryFixture } from "./registry-fixture.js";
-import { holdSession } from "./registry-grpc-client.js";
 import { exporterView, type StartedMemory, startMemory } from "./registry-memory.js";
 import { type ServiceName, ServiceUnderTest, setups, tokenHeaders } from "./registry-services.js";
+import { holdSession } from "./registry-session.js";
 
 const services = new Map<ServiceName, ServiceUnderTest>();
 const mortals: LineProcess[] = [];
