@@ -28,28 +28,33 @@ const defaultCapacity = 8192;
 export class ChangeHistory {
   readonly #current: () => bigint;
   readonly #capacity: number;
-  /** A ring: the change of revision r is at r modulo the capacity, unless nobody ever saw one of that number. */
-  readonly #ring: (WatchedChange | undefined)[];
-  #revision: bigint;
-  #oldest: bigint;
+  // Four rings and no objects: those would outlive each register by thousands, and cost as much as all the rest of it.
+  readonly #kinds: WatchedChange["kind"][] = [];
+  readonly #reasons: WatchedChange["reason"][] = [];
+  readonly #regions: RegionStatus[] = [];
+  readonly #revisions: bigint[] = [];
+  /** How many changes there were; number n of them is, or was, at n modulo the capacity. */
+  #count = 0;
+  /** The last revision of which it is no longer known what it was. */
+  #forgotten: bigint;
   #wake: (() => void)[] = [];
 
   /** `revision` tells the number of the last change, whether or not anybody saw that. */
   constructor(revision: () => bigint, capacity = defaultCapacity) {
     this.#current = revision;
-    this.#revision = revision();
-    this.#oldest = this.#revision + 1n;
+    this.#forgotten = revision();
     this.#capacity = capacity;
-    this.#ring = [];
   }
 
   record({ kind, reason, region, revision }: WatchedChange): void {
-    // A change that was called off took a number, too.
-    for (let skipped = this.#revision + 1n; skipped < revision; skipped++) this.#set(skipped, undefined);
-    this.#set(revision, { kind, reason, region, revision });
-    this.#revision = revision;
-    const kept = revision - BigInt(this.#capacity) + 1n;
-    if (kept > this.#oldest) this.#oldest = kept;
+    const place = this.#count % this.#capacity;
+    if (this.#count >= this.#capacity) this.#forgotten = this.#revisions[place] as bigint;
+    this.#kinds[place] = kind;
+    this.#reasons[place] = reason;
+    this.#regions[place] = region;
+    this.#revisions[place] = revision;
+    this.#count++;
+    if (this.#wake.length === 0) return;
     const waiting = this.#wake;
     this.#wake = [];
     for (const wake of waiting) wake();
@@ -73,32 +78,43 @@ export class ChangeHistory {
         `from_revision ${next} is yet to come: the revision is ${current}, perhaps since the service was restarted`,
       );
     }
-    const oldest = this.#oldest;
+    const forgotten = this.#forgotten;
+    let index = this.#indexOf(next);
     yield { kind: "start", revision: current };
-    if (next < oldest) {
-      yield { kind: "gap", from: next, to: oldest - 1n };
-      next = oldest;
+    if (next <= forgotten) {
+      yield { kind: "gap", from: next, to: forgotten };
+      next = forgotten + 1n;
     }
     for (;;) {
       if (signal?.aborted) throw abortError(signal);
-      if (next < this.#oldest) throw fellBehind(next, this.#oldest);
-      if (next > this.#revision) {
+      if (index < this.#count - this.#capacity) throw fellBehind(next, this.#forgotten + 1n);
+      if (index === this.#count) {
         await this.#next(signal);
         continue;
       }
-      const change = this.#ring[this.#placeOf(next)];
-      next++;
-      if (change === undefined || !isVisible(change.region)) continue;
+      const change = this.#at(index++);
+      next = change.revision + 1n;
+      if (!isVisible(change.region)) continue;
       if (name === undefined || change.region.name === name) yield { kind: "change", change };
     }
   }
 
-  #set(revision: bigint, change: WatchedChange | undefined): void {
-    this.#ring[this.#placeOf(revision)] = change;
+  /** Where the changes from that revision on begin, of those that are known. */
+  #indexOf(revision: bigint): number {
+    const first = Math.max(0, this.#count - this.#capacity);
+    let index = this.#count;
+    while (index > first && this.#at(index - 1).revision >= revision) index--;
+    return index;
   }
 
-  #placeOf(revision: bigint): number {
-    return Number(revision % BigInt(this.#capacity));
+  #at(index: number): WatchedChange {
+    const place = index % this.#capacity;
+    return {
+      kind: this.#kinds[place] as WatchedChange["kind"],
+      reason: this.#reasons[place] as WatchedChange["reason"],
+      region: this.#regions[place] as RegionStatus,
+      revision: this.#revisions[place] as bigint,
+    };
   }
 
   /** Resolves at the next change, or when `signal` is aborted. */

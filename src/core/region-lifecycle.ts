@@ -134,10 +134,14 @@ export class RegionLifecycle {
   }
 
   /** A stop is no end to what an earlier process's successor is to take up again, so it is not written down. */
-  async #end(registration: Registration, origin: Origin): Promise<void> {
-    if (registration.isJournaled && origin.reason !== "stopping") await this.#records.leave(registration);
+  #end(registration: Registration, origin: Origin): Promise<void> {
+    if (!registration.isJournaled || origin.reason === "stopping") return this.#depart(registration, origin);
+    return this.#records.leave(registration).then(() => this.#depart(registration, origin));
+  }
+
+  #depart(registration: Registration, origin: Origin): Promise<void> {
     this.#watch.end(registration);
-    await (registration.pins > 0 ? this.#drain(registration, origin) : this.#close(registration, origin));
+    return registration.pins > 0 ? this.#drain(registration, origin) : this.#close(registration, origin);
   }
 
   async #drain(registration: Registration, origin: Origin): Promise<void> {
