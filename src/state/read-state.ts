@@ -26,6 +26,8 @@ export async function readState(path: string, file: OpenFile): Promise<ReadState
   const ledger = new Ledger();
   let isFirstPartWhole = false;
   let spoiled: Line | null = null;
+  // Where the write begins that the line before is part of.
+  let write = 0;
   const size = await eachLine(file, (line) => {
     if (line.number === 1) return assertHeader(path, line);
     const content = line.bytes && decodeLine(line.bytes);
@@ -36,6 +38,9 @@ export async function readState(path: string, file: OpenFile): Promise<ReadState
     }
     // A write begins only when the one before it is on the disk, so this one's start tells what was.
     if (spoiled !== null && content.start > spoiled.offset) throw spoiledLine(path, spoiled);
+    // Each part of the file was written at one place, so a line at another one was moved, or others before it were.
+    if (isFirstPartWhole && content.start === (spoiled ?? line).offset) write = content.start;
+    if (content.start !== write) throw spoiledLine(path, line);
     const entry = entryOf(path, line, content.payload);
     if (spoiled !== null) return;
     ledger.apply(entry);

@@ -5,6 +5,10 @@ import type { Protocol } from "../core/region.js";
 
 const protocols = { http: true, grpc: true, library: true } satisfies Record<Protocol, true>;
 
+const maxUint64 = 2n ** 64n - 1n;
+/** The last moment that a Date can be, in milliseconds. */
+const maxTime = 8.64e15;
+
 /** The record as JSON, 64-bit numbers as text. It has the handle in it, so it is as secret as that. */
 export function recordToJson(record: RegionRecord): object {
   return {
@@ -37,7 +41,7 @@ export function recordFromJson(json: unknown): RegionRecord {
     owner: text(fields.owner),
     session: orNull(fields.session, session),
     protocol: protocol(fields.protocol),
-    registeredAt: count(fields.registeredAt),
+    registeredAt: time(fields.registeredAt),
     leaseMs: orNull(fields.leaseMs, count),
     exporter: orNull(fields.exporter, exporter),
     labels: new Map(list(fields.labels).map(label)),
@@ -46,8 +50,9 @@ export function recordFromJson(json: unknown): RegionRecord {
 
 /** A 64-bit number that is written as text. */
 export function wide(json: unknown): bigint {
-  if (!/^\d{1,20}$/.test(text(json))) throw new TypeError("not a number in digits");
-  return BigInt(text(json));
+  const value = /^\d{1,20}$/.test(text(json)) ? BigInt(text(json)) : maxUint64 + 1n;
+  if (value > maxUint64) throw new TypeError("not a 64-bit number in digits");
+  return value;
 }
 
 export function object(json: unknown): Readonly<Record<string, unknown>> {
@@ -91,8 +96,13 @@ function text(json: unknown): string {
 }
 
 function count(json: unknown): number {
-  if (typeof json !== "number" || json < 0) throw new TypeError("not a count");
-  return json;
+  if (!Number.isSafeInteger(json) || (json as number) < 0) throw new TypeError("not a count");
+  return json as number;
+}
+
+function time(json: unknown): number {
+  if (count(json) > maxTime) throw new TypeError("not a time");
+  return count(json);
 }
 
 function list(json: unknown): readonly unknown[] {
