@@ -13,10 +13,16 @@ const schemeAndAuthority = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i;
  * path that unregisters everything; this folds nothing.
  */
 export function splitTarget(target: string): RequestTarget {
-  const origin = target.charCodeAt(0) === 47 ? target : target.replace(schemeAndAuthority, "");
+  const origin = target.charCodeAt(0) === 47 ? target : originForm(target);
   const mark = origin.indexOf("?");
   if (mark === -1) return { path: origin, query: "" };
   return { path: origin.slice(0, mark), query: origin.slice(mark + 1) };
+}
+
+/** An absolute target as it would be without its authority, where a path that is empty is a slash. */
+function originForm(target: string): string {
+  const rest = target.replace(schemeAndAuthority, "");
+  return rest === "" || rest.startsWith("?") ? `/${rest}` : rest;
 }
 
 /**

@@ -10,11 +10,11 @@ describe("splitTarget", () => {
     ["//a", "//a", ""],
     ["http://host:8000/a/../b?x", "/a/../b", "x"],
     ["HTTP://[::1]/a", "/a", ""],
-    ["http://host", "", ""],
-    ["http://host?x=/a", "", "x=/a"],
+    ["http://host", "/", ""],
+    ["http://host?x=/a", "/", "x=/a"],
     ["http:///a", "/a", ""],
     ["*", "*", ""],
-    ["", "", ""],
+    ["", "/", ""],
   ])("takes %j apart without folding anything", (target, path, query) => {
     expect(splitTarget(target)).toEqual({ path, query });
   });

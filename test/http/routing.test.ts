@@ -159,6 +159,18 @@ describe("paths", () => {
     }
   });
 
+  it.each(["OPTIONS", "GET", "PATCH"])(
+    "answers 404 to %s of a target that has an authority and no path",
+    async (method) => {
+      await using face = await Face.start();
+      for (const target of ["http://example.org", "http://example.org?x", "http://"]) {
+        const answer = await face.raw(`${method} ${target} HTTP/1.1\r\nConnection: close\r\n\r\n`);
+        expect(answer, target).toMatch(/^HTTP\/1\.1 404 .*\{"error":"Not Found"\}$/s);
+      }
+      expect(face.faults).toEqual([]);
+    },
+  );
+
   it.each(["%", "%4", "%zz", "%C0%AF", "%ED%A0%80", "%80"])(
     "answers 400 for a name of %j",
     async (segment) => {
