@@ -173,7 +173,9 @@ export async function startService(
 }
 
 function devicesInUse(registry: RegionRegistry): readonly number[] {
-  return [...new Set(registry.statuses().map(({ deviceId }) => deviceId))];
+  const devices = new Set<number>();
+  for (const { regions } of registry.blocks()) for (const { deviceId } of regions) devices.add(deviceId);
+  return [...devices];
 }
 
 async function closeFaces(faces: Faces, open: Set<Faces[number]>, deadline: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ErrorCode, RegistryError } from "./errors.js";
+import { roomForAnother } from "./event-loop.js";
 import type { RegionRecord } from "./journal.js";
 import type { RegisterRequest } from "./region.js";
 import type { RegionRecords } from "./region-records.js";
@@ -118,7 +119,7 @@ export class Adoption implements AdoptionProgress {
     { whenUsable }: AdoptionOptions,
   ): Promise<string | null> {
     const turn = this.#turns.take();
-    const begin = Promise.race([whenUsable.then(() => turn), registration.whenAbandoned()]);
+    const begin = Promise.race([this.#mayBegin(turn, whenUsable), registration.whenAbandoned()]);
     const opened = this.#registrar.adopt(registration, requestOf(record), originOf(record), begin);
     const { settled } = registration;
     const outcome = opened.then(
@@ -132,6 +133,13 @@ export class Adoption implements AdoptionProgress {
     // Whoever unregisters it meanwhile waits for the journal, too.
     registration.settled = Promise.all([settled, outcome]).then(() => {});
     return outcome;
+  }
+
+  async #mayBegin(turn: Promise<void>, whenUsable: Promise<void>): Promise<void> {
+    await turn;
+    // Not before: a promise that 100,000 wait for at once holds the event loop when it resolves.
+    await whenUsable;
+    await roomForAnother();
   }
 
   #forget(registration: Registration): Promise<void> {

@@ -1,11 +1,11 @@
 import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
 import type { Clock } from "./clock.js";
+import { roomForAnother } from "./event-loop.js";
 import { forEachBounded } from "./for-each-bounded.js";
 import { isOwn, maySee, mayTouch, type RegistryPolicy } from "./policy.js";
 import * as refusals from "./refusals.js";
 import type { CallContext, ChangeReason } from "./region.js";
 import type { RegionLifecycle } from "./region-lifecycle.js";
-import { compareRegionNames } from "./region-name.js";
 import type { RegionTable } from "./region-table.js";
 import type { Origin, Registration } from "./registration.js";
 import { assertWait } from "./waits.js";
@@ -115,20 +115,22 @@ export class Departures {
     if (failures.length > 0) throw refusals.unregisterAllFailed(failures);
   }
 
-  /** Unregisters each, and goes on past failures, which it tells sorted by name. */
+  /** Unregisters each, and goes on past failures, which it tells. */
   async each(registrations: readonly Registration[], origin: Origin): Promise<refusals.FailedRegion[]> {
     // Whoever waits for an open comes last, so that a slow one delays nobody else.
     const pending = registrations.filter(({ state }) => state === "registering");
     const others = registrations.filter(({ state }) => state !== "registering");
     const failures: refusals.FailedRegion[] = [];
     await forEachBounded([...others, ...pending], unregisterAllConcurrency, async (registration) => {
+      const room = roomForAnother();
+      if (room !== undefined) await room;
       try {
         await this.#lifecycle.unregister(registration, origin);
       } catch (error) {
         failures.push({ name: registration.name, error });
       }
     });
-    return failures.sort((a, b) => compareRegionNames(a.name, b.name));
+    return failures;
   }
 
   #unregisteredByAll(context: CallContext): Registration[] {

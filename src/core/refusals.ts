@@ -1,7 +1,7 @@
 import { describeRefusal, isStickyResult } from "./cuda-results.js";
 import { type CudaDevice, DriverError } from "./driver.js";
 import { type DriverRefusal, exitingText, internalErrorText, RegistryError } from "./errors.js";
-import { quoteRegionName } from "./region-name.js";
+import { compareRegionNames, quoteRegionName } from "./region-name.js";
 
 /** gRPC carries an error's text in a header of limited size, percent-encoded. */
 const maxNamedRegions = 16;
@@ -259,18 +259,34 @@ export function unregisterAllFailed(failures: readonly FailedRegion[]): Registry
   let text = "Failed to unregister the following cuda shared memory regions: ";
   let named = 0;
   let bytes = 0;
-  for (const { name } of failures) {
+  const first = firstByName(failures, maxNamedRegions);
+  for (const { name } of first) {
     bytes += Buffer.byteLength(name);
-    if (named === maxNamedRegions || (named > 0 && bytes > maxNamedBytes)) break;
+    if (named > 0 && bytes > maxNamedBytes) break;
     text += `${name} ,`;
     named++;
   }
   if (named < failures.length) text += ` and ${failures.length - named} more`;
   const cause = new AggregateError(
-    failures.map(({ error }) => error),
+    first.map(({ error }) => error),
     "closes that failed",
   );
   return new RegistryError("INTERNAL", text, { cause });
+}
+
+/** So many of them, sorted by name. Of 100,000 that is a matter of milliseconds, which sorting all of them is not. */
+function firstByName(failures: readonly FailedRegion[], count: number): FailedRegion[] {
+  const first: FailedRegion[] = [];
+  for (const failure of failures) {
+    const last = first.at(-1);
+    if (first.length === count && last !== undefined && compareRegionNames(failure.name, last.name) >= 0) {
+      continue;
+    }
+    const at = first.findIndex(({ name }) => compareRegionNames(failure.name, name) < 0);
+    first.splice(at === -1 ? first.length : at, 0, failure);
+    if (first.length > count) first.pop();
+  }
+  return first;
 }
 
 function registerFailed(name: string, why: string): string {

@@ -1,5 +1,7 @@
 import { RegistryError } from "./errors.js";
-import type { RegionState, RegionStatus } from "./region.js";
+import { inSlices } from "./event-loop.js";
+import type { ListedRegion, RegionState, RegionStatus } from "./region.js";
+import type { Block } from "./region-list.js";
 import { compareRegionNames } from "./region-name.js";
 
 /** Which regions to list: those that match all that is given. */
@@ -21,17 +23,22 @@ export interface RegionPage {
   readonly regions: readonly RegionStatus[];
   /** Empty at the end. */
   readonly nextPageToken: string;
+  /** What changed after it may be in the page, or not. */
   readonly revision: bigint;
 }
 
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** The page of `sorted` that the query asks for. Throws INVALID_ARGUMENT. */
-export function pageOf(
-  sorted: readonly RegionStatus[],
+/**
+ * The page that the query asks for of those in `blocks` that `isVisible` lets through. Rejects with INVALID_ARGUMENT.
+ * It takes as many turns of the event loop as it needs.
+ */
+export async function pageOf(
+  blocks: readonly Block<ListedRegion>[],
   query: RegionQuery,
-): Pick<RegionPage, "regions" | "nextPageToken"> {
+  isVisible: (region: ListedRegion) => boolean,
+): Promise<Pick<RegionPage, "regions" | "nextPageToken">> {
   const { pageSize = defaultPageSize, pageToken = "" } = query;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > maxPageSize) {
     throw new RegistryError(
@@ -39,23 +46,27 @@ export function pageOf(
       `page_size must be from 1 to ${maxPageSize}, got ${pageSize}`,
     );
   }
+  const after = pageToken === "" ? "" : nameIn(pageToken);
   const regions: RegionStatus[] = [];
-  for (
-    let index = pageToken === "" ? 0 : indexAfter(sorted, nameIn(pageToken));
-    index < sorted.length;
-    index++
-  ) {
-    const region = sorted[index] as RegionStatus;
-    if (!matches(region, query)) continue;
-    if (regions.length === pageSize) {
-      return { regions, nextPageToken: tokenAfter(regions[pageSize - 1] as RegionStatus) };
+  let nextPageToken = "";
+  await inSlices(blocks, ({ regions: sorted }) => {
+    if (compareRegionNames((sorted.at(-1) as ListedRegion).name, after) <= 0) return true;
+    for (const region of sorted) {
+      if (compareRegionNames(region.name, after) <= 0) continue;
+      if (!matches(region, query) || !isVisible(region)) continue;
+      if (regions.length === pageSize) {
+        nextPageToken = tokenAfter(regions[pageSize - 1] as RegionStatus);
+        return false;
+      }
+      regions.push(region.status);
     }
-    regions.push(region);
-  }
-  return { regions, nextPageToken: "" };
+    return true;
+  });
+  return { regions, nextPageToken };
 }
 
-function matches(region: RegionStatus, { owner, device, state, labelPrefix }: RegionQuery): boolean {
+function matches(region: ListedRegion, { owner, device, state, labelPrefix }: RegionQuery): boolean {
+  if (region.state === "gone") return false;
   if (owner !== undefined && region.owner !== owner) return false;
   if (device !== undefined && String(region.deviceId) !== device && region.deviceUuid !== device)
     return false;
@@ -79,16 +90,4 @@ function nameIn(pageToken: string): string {
     );
   }
   return name;
-}
-
-/** Where the names after `name` begin. */
-function indexAfter(sorted: readonly RegionStatus[], name: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compareRegionNames((sorted[middle] as RegionStatus).name, name) > 0) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

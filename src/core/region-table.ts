@@ -2,8 +2,8 @@ import { Capacity, type RegistryLimits } from "./capacity.js";
 import { ChangeLog, type Outcome } from "./change-log.js";
 import type { Clock } from "./clock.js";
 import type { Pin } from "./pin.js";
-import type { RegionState, RegionStatus, RegistryChange, RegistryObserver } from "./region.js";
-import { RegionList } from "./region-list.js";
+import type { RegionState, RegistryChange, RegistryObserver } from "./region.js";
+import { type Block, RegionList } from "./region-list.js";
 import type { Origin, Registration } from "./registration.js";
 
 const stateAfter = {
@@ -34,7 +34,7 @@ export class RegionTable {
   /** Those that are to take a name over from another. */
   readonly #successors = new Set<Registration>();
   readonly #bySession = new Map<string, Set<Registration>>();
-  readonly #list = new RegionList();
+  readonly #list = new RegionList<Registration>();
   readonly #changes: ChangeLog;
   readonly #capacity: Capacity;
   readonly #clock: Clock;
@@ -80,8 +80,9 @@ export class RegionTable {
     return [...(this.#bySession.get(id) ?? [])];
   }
 
-  statuses(): readonly RegionStatus[] {
-    return this.#list.statuses();
+  /** Everyone who is visible, sorted by name: the same array until somebody comes or goes. */
+  blocks(): readonly Block<Registration>[] {
+    return this.#list.blocks();
   }
 
   /**
@@ -103,17 +104,10 @@ export class RegionTable {
 
   addPin(registration: Registration, pin: Pin): void {
     registration.addPin(pin, this.#clock.now());
-    this.show(registration);
   }
 
   removePin(registration: Registration, pin: Pin): void {
     registration.removePin(pin, this.#clock.now());
-    this.show(registration);
-  }
-
-  /** Shows what of a visible region changes without a revision. */
-  show(registration: Registration): void {
-    this.#list.replace(registration.status);
   }
 
   /**
@@ -153,12 +147,10 @@ export class RegionTable {
 
   #apply(registration: Registration, state: RegionState | "gone", change: RegistryChange): void {
     const wasVisible = registration.state !== "registering";
-    registration.enter(state, change.reason, change.region);
+    registration.enter(state, change.reason);
     if (state === "gone") this.#remove(registration);
-    if (state !== "gone") {
-      if (wasVisible) this.#list.replace(registration.status);
-      else this.#list.add(registration.status);
-    } else if (wasVisible) this.#list.remove(registration.name);
+    if (state !== "gone" && !wasVisible) this.#list.add(registration);
+    if (state === "gone" && wasVisible) this.#list.remove(registration.name);
     // What was never shown need not be told as gone.
     if (wasVisible || state !== "gone") this.#onVisible(change);
     if (state === "ready") this.#onReady(registration);

@@ -3,7 +3,7 @@ import type { ChangeHistory, WatchEvent, WatchOptions } from "./change-history.j
 import type { Clock } from "./clock.js";
 import { maySee, maySeeAll, type RegistryPolicy } from "./policy.js";
 import * as refusals from "./refusals.js";
-import type { CallContext, RegionStatus } from "./region.js";
+import type { CallContext, ListedRegion, RegionStatus } from "./region.js";
 import { pageOf, type RegionPage, type RegionQuery } from "./region-query.js";
 import type { RegionTable } from "./region-table.js";
 import type { Registration } from "./registration.js";
@@ -31,10 +31,11 @@ export class RegionViews {
   }
 
   /** See the registry's `statuses`. */
-  statuses(context: CallContext | undefined): readonly RegionStatus[] {
-    const all = this.#table.statuses();
-    if (context === undefined || maySeeAll(this.#policy, context)) return all;
-    return all.filter((region) => maySee(this.#policy, context, region));
+  statuses(context: CallContext | undefined): RegionStatus[] {
+    const isVisible = this.#visibleTo(context);
+    return this.#table
+      .blocks()
+      .flatMap(({ regions }) => regions.filter(isVisible).map(({ status }) => status));
   }
 
   /** The visible region of that name. Throws NOT_FOUND, or UNAVAILABLE for one that is still being taken up. */
@@ -52,8 +53,9 @@ export class RegionViews {
   }
 
   /** See the registry's `list`. */
-  list(query: RegionQuery, context: CallContext): RegionPage {
-    return { ...pageOf(this.statuses(context), query), revision: this.#table.revision };
+  async list(query: RegionQuery, context: CallContext): Promise<RegionPage> {
+    const { revision } = this.#table;
+    return { ...(await pageOf(this.#table.blocks(), query, this.#visibleTo(context))), revision };
   }
 
   /** See the registry's `watch`. */
@@ -90,6 +92,11 @@ export class RegionViews {
       stopListening();
       stopListeningForChange();
     }
+  }
+
+  #visibleTo(context: CallContext | undefined): (region: ListedRegion) => boolean {
+    if (context === undefined || maySeeAll(this.#policy, context)) return () => true;
+    return (region) => maySee(this.#policy, context, region);
   }
 
   #ready(name: string, context: CallContext): RegionStatus | null {

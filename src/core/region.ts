@@ -103,6 +103,26 @@ export interface RegionStatus {
   readonly handle: IpcMemHandle;
 }
 
+/** A region in the registry's list: not a snapshot, though only what is marked so ever changes. */
+export interface ListedRegion {
+  readonly name: string;
+  readonly deviceId: number;
+  readonly deviceUuid: string;
+  /** Bytes, as registered. */
+  readonly byteSize: bigint;
+  readonly owner: string;
+  readonly session: string | null;
+  readonly labels: Labels;
+  /** Milliseconds since the epoch. */
+  readonly registeredAt: number | undefined;
+  /** As it is now; `gone` if it was still there when the list was taken. */
+  readonly state: RegionState | "gone";
+  /** As they are now. */
+  readonly pins: number;
+  /** As it is now. */
+  readonly status: RegionStatus;
+}
+
 /** Part of a region, in bytes from its start. */
 export interface RegionWindow {
   readonly offset: bigint;

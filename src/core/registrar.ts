@@ -150,7 +150,6 @@ export class Registrar {
 
   #startLease(registration: Registration): RegionStatus {
     this.#watch.startLease(registration);
-    this.#table.show(registration);
     return registration.status;
   }
 

@@ -7,6 +7,7 @@ import type {
   CallContext,
   ChangeReason,
   Labels,
+  ListedRegion,
   Protocol,
   RegionState,
   RegionStatus,
@@ -23,7 +24,7 @@ export interface Origin {
 const noLabels: Labels = new Map();
 
 /** One life of a name, from the register that reserves it to the close that frees it. */
-export class Registration {
+export class Registration implements ListedRegion {
   readonly name: string;
   readonly handle: IpcMemHandle;
   readonly byteSize: bigint;
@@ -47,6 +48,8 @@ export class Registration {
   /** Milliseconds since the epoch, from the first change on. */
   registeredAt: number | undefined;
   leaseMs: number | null;
+  /** Milliseconds since the epoch. */
+  leaseExpiresAt: number | null = null;
   isVerified = true;
   /** Resolves when the register was carried out or undone. */
   settled: Promise<void> = Promise.resolve();
@@ -87,8 +90,6 @@ export class Registration {
   #committing = false;
   #pins: Set<Pin> | undefined;
   #lastUsedAt: number | null = null;
-  #leaseExpiresAt: number | null = null;
-  #status: RegionStatus | undefined;
   #onEnd: Set<() => void> | undefined;
 
   constructor(request: RegisterRequest, generation: bigint, { context, reason }: Origin) {
@@ -145,12 +146,12 @@ export class Registration {
   addPin(pin: Pin, now: number): void {
     this.#pins ??= new Set();
     this.#pins.add(pin);
-    this.#used(now);
+    this.#lastUsedAt = now;
   }
 
   removePin(pin: Pin, now: number): void {
     this.#pins?.delete(pin);
-    this.#used(now);
+    this.#lastUsedAt = now;
   }
 
   /** Takes the memory from whoever uses it; each pin is removed once its last copy has ended. */
@@ -158,15 +159,9 @@ export class Registration {
     for (const pin of [...(this.#pins ?? [])]) pin.revoke();
   }
 
-  set leaseExpiresAt(at: number | null) {
-    this.#leaseExpiresAt = at;
-    this.#status = undefined;
-  }
-
   /** The region as it is shown; while registering, as it will be. */
   get status(): RegionStatus {
-    this.#status ??= this.statusAs(this.lastState, this.reason);
-    return this.#status;
+    return this.statusAs(this.lastState, this.reason);
   }
 
   /** The state, or the last that it had. */
@@ -192,7 +187,7 @@ export class Registration {
       registeredAt: this.registeredAt ?? 0,
       lastUsedAt: this.#lastUsedAt,
       leaseMs: this.leaseMs,
-      leaseExpiresAt: this.#leaseExpiresAt,
+      leaseExpiresAt: this.leaseExpiresAt,
       pins: this.pins,
       labels: this.labels,
       exporter: this.exporter,
@@ -201,11 +196,10 @@ export class Registration {
     };
   }
 
-  /** Moves to `state`, for `reason`; `snapshot` is what is to be shown of it, if that is known. */
-  enter(state: RegionState | "gone", reason: ChangeReason, snapshot?: RegionStatus): void {
+  /** Moves to `state`, for `reason`. */
+  enter(state: RegionState | "gone", reason: ChangeReason): void {
     this.state = state;
     this.reason = reason;
-    this.#status = snapshot !== undefined && this.#isCurrent(snapshot) ? snapshot : undefined;
     if (state !== "gone" && state !== "close_failed") return;
     const waiting = this.#onEnd ?? [];
     this.#onEnd = undefined;
@@ -222,19 +216,5 @@ export class Registration {
     this.#onEnd ??= new Set();
     this.#onEnd.add(run);
     return () => this.#onEnd?.delete(run);
-  }
-
-  #isCurrent({ pins, lastUsedAt, leaseMs, leaseExpiresAt }: RegionStatus): boolean {
-    return (
-      pins === this.pins &&
-      lastUsedAt === this.#lastUsedAt &&
-      leaseMs === this.leaseMs &&
-      leaseExpiresAt === this.#leaseExpiresAt
-    );
-  }
-
-  #used(now: number): void {
-    this.#lastUsedAt = now;
-    this.#status = undefined;
   }
 }

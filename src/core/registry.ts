@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "./clock.js";
 import { Departures, type ReleaseOptions, type ReleaseOutcome } from "./departures.js";
 import type { DeviceUsage } from "./device-usage.js";
 import type { CudaDriver } from "./driver.js";
+import { inSlices } from "./event-loop.js";
 import type { ExporterWatch } from "./exporter.js";
 import type { RegionJournal, RegionRecord } from "./journal.js";
 import { MappingPool } from "./mapping-pool.js";
@@ -15,6 +16,7 @@ import {
   anonymous,
   type CallContext,
   type ChangeReason,
+  type ListedRegion,
   type RegionPin,
   type RegionStatus,
   type RegionWindow,
@@ -23,6 +25,7 @@ import {
   type RegistryObserver,
 } from "./region.js";
 import { RegionLifecycle } from "./region-lifecycle.js";
+import type { Block } from "./region-list.js";
 import { quoteRegionName } from "./region-name.js";
 import type { RegionPage, RegionQuery } from "./region-query.js";
 import { RegionRecords } from "./region-records.js";
@@ -30,7 +33,7 @@ import { RegionTable } from "./region-table.js";
 import { RegionViews } from "./region-views.js";
 import { RegionWatch } from "./region-watch.js";
 import { Registrar, type RenewOptions } from "./registrar.js";
-import type { Origin } from "./registration.js";
+import type { Origin, Registration } from "./registration.js";
 import { type SessionInfo, Sessions } from "./sessions.js";
 
 export interface RegistryOptions {
@@ -188,13 +191,21 @@ export class RegionRegistry implements AsyncDisposable {
     return this.#views.statuses(context);
   }
 
+  /**
+   * Every region, sorted by the bytes of its name, for who looks at all of them: blocks that stay the same until a
+   * region of theirs comes or goes, in an array that does until any does.
+   */
+  blocks(): readonly Block<ListedRegion>[] {
+    return this.#table.blocks();
+  }
+
   /** One region. Throws NOT_FOUND, also for one that the caller may not see. */
   status(name: string, context?: CallContext): RegionStatus {
     return this.#views.find(name, context).status;
   }
 
-  /** A page of the regions that match. Throws INVALID_ARGUMENT. */
-  list(query: RegionQuery, context: CallContext): RegionPage {
+  /** A page of the regions that match. Rejects with INVALID_ARGUMENT. */
+  list(query: RegionQuery, context: CallContext): Promise<RegionPage> {
     return this.#views.list(query, context);
   }
 
@@ -216,13 +227,13 @@ export class RegionRegistry implements AsyncDisposable {
     const devices = await this.#driver.devices().catch((error: unknown) => {
       throw refusals.devicesFailed(error);
     });
-    const regions = this.#table.statuses();
+    const regions = await this.#regionsByDevice();
     return Promise.all(
       devices.map(async (device) => ({
         ...device,
         freeBytes: (await this.#driver.freeBytes?.(device.ordinal).catch(() => null)) ?? null,
         mappedBytes: this.#pool.mappedBytes(device.ordinal),
-        regions: regions.filter(({ deviceId }) => deviceId === device.ordinal).length,
+        regions: regions.get(device.ordinal) ?? 0,
       })),
     );
   }
@@ -268,9 +279,20 @@ export class RegionRegistry implements AsyncDisposable {
     await this.close();
   }
 
+  async #regionsByDevice(): Promise<Map<number, number>> {
+    const counts = new Map<number, number>();
+    await inSlices(this.#table.blocks(), ({ regions }) => {
+      for (const { deviceId } of regions) counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1);
+      return true;
+    });
+    return counts;
+  }
+
   async #endSession({ id }: SessionInfo): Promise<void> {
     const members = this.#table.ofSession(id);
-    for (const registration of members) registration.abandon(refusals.sessionEnded(registration.name));
+    for (const registration of members) {
+      if (isPending(registration)) registration.abandon(refusals.sessionEnded(registration.name));
+    }
     await this.#departures.each(members, byItself("session_ended"));
     for (const registration of members) this.#watch.endLater(registration, "session_ended");
   }
@@ -278,13 +300,27 @@ export class RegionRegistry implements AsyncDisposable {
   async #close(): Promise<void> {
     this.refuseRegisters();
     const registrations = this.#table.all();
-    for (const registration of registrations) registration.abandon(refusals.exiting());
+    for (const registration of registrations) {
+      if (isPending(registration)) registration.abandon(refusals.exiting());
+    }
     await this.#departures.each(registrations, byItself("stopping"));
-    while (this.#table.all().some(({ state }) => state !== "close_failed")) await this.#table.nextChange();
+    for (const registration of registrations) {
+      while (!isOver(registration)) await registration.untilEnded();
+    }
     this.#records.stop();
     const failures = this.#table.all().map(({ name, closeFailure }) => ({ name, error: closeFailure }));
     if (failures.length > 0) throw refusals.unregisterAllFailed(failures);
   }
+}
+
+/** Whether there is something to abandon, so that no error is made for each of 100,000 others. */
+function isPending({ state }: Registration): boolean {
+  return state === "registering";
+}
+
+/** Whether there is nothing more that could end it. */
+function isOver({ state }: Registration): boolean {
+  return state === "gone" || state === "close_failed";
 }
 
 /** What the registry does of itself. */

@@ -1,6 +1,7 @@
+import type { EncodableRegion, RegionEncoding } from "../core/encoded-regions.js";
 import { IpcMemHandle, ipcMemHandleBytes } from "../core/handle.js";
 import { invalidArguments } from "../core/refusals.js";
-import type { RegionStatus, RegisterRequest } from "../core/region.js";
+import type { RegisterRequest } from "../core/region.js";
 import { regionNameProblem } from "../core/region-name.js";
 import {
   type CudaSharedMemoryRegisterRequest,
@@ -31,10 +32,13 @@ function readsAsBase64(rawHandle: Buffer): boolean {
   return /^[A-Za-z0-9+/]{86}(==)?$/.test(rawHandle.toString("latin1"));
 }
 
-/** The encoded `CudaSharedMemoryStatusResponse` for `statuses`. */
-export function encodeStatuses(statuses: readonly RegionStatus[]): Buffer {
-  const regions = new Map(
-    statuses.map(({ name, deviceId, byteSize }) => [name, { name, deviceId: BigInt(deviceId), byteSize }]),
+/** The encoded `CudaSharedMemoryStatusResponse` for `regions`. */
+export function encodeStatuses(regions: readonly EncodableRegion[]): Buffer<ArrayBuffer> {
+  const byName = new Map(
+    regions.map(({ name, deviceId, byteSize }) => [name, { name, deviceId: BigInt(deviceId), byteSize }]),
   );
-  return encodeMessage(CudaSharedMemoryStatusResponse, { regions });
+  return encodeMessage(CudaSharedMemoryStatusResponse, { regions: byName });
 }
+
+/** The same in parts: messages one after the other are one message with the regions of all. */
+export const statusMessage: RegionEncoding = { encode: encodeStatuses, join: Buffer.concat };

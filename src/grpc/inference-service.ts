@@ -1,10 +1,10 @@
 import type { Server } from "@grpc/grpc-js";
+import { EncodedRegions } from "../core/encoded-regions.js";
 import { RegistryError } from "../core/errors.js";
 import { clientShmDisabledText, type FaceContext } from "../core/face-context.js";
-import { maySeeAll } from "../core/policy.js";
 import { invalidArguments, noSuchSystemRegion, systemSharedMemoryUnsupported } from "../core/refusals.js";
 import { assertRegionName } from "../core/region-name.js";
-import { encodeStatuses, registerRequestFromWire } from "./convert.js";
+import { encodeStatuses, registerRequestFromWire, statusMessage } from "./convert.js";
 import * as wire from "./gen/inference/grpc_service.js";
 import type { OpenCalls } from "./open-calls.js";
 import { addUnaryMethod, type UnaryMethod } from "./unary-call.js";
@@ -72,7 +72,7 @@ function addSystemSharedMemoryMethods(add: AddMethod): void {
 
 function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
   const { registry } = face;
-  let known = { revision: -1n, encoded: emptyMessage as Buffer };
+  const statuses = new EncodedRegions(registry, statusMessage);
 
   add({
     path: methods.cudaSharedMemoryStatus.path,
@@ -82,10 +82,7 @@ function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
         assertRegionName(name);
         return encodeStatuses([registry.status(name, call)]);
       }
-      if (!maySeeAll(registry.policy, call)) return encodeStatuses(registry.statuses(call));
-      const { revision } = registry;
-      if (known.revision !== revision) known = { revision, encoded: encodeStatuses(registry.statuses()) };
-      return known.encoded;
+      return statuses.visibleTo(call);
     },
   });
   add({

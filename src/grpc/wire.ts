@@ -28,7 +28,7 @@ export function decodeMessage<Message>(
 }
 
 /** Encodes without copying. */
-export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Message): Buffer {
+export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Message): Buffer<ArrayBuffer> {
   const bytes = codec.encode(message).finish();
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,6 +1,6 @@
+import { EncodedRegions } from "../core/encoded-regions.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
-import { maySeeAll } from "../core/policy.js";
 import { invalidArguments } from "../core/refusals.js";
 import { assertRegionName, regionNameProblem } from "../core/region-name.js";
 import { answerEmpty, answerJson } from "./answers.js";
@@ -9,7 +9,7 @@ import { assertClientShm } from "./client-shm.js";
 import type { Exchange } from "./exchange.js";
 import { parseRegisterBody } from "./register-body.js";
 import { nameInPath } from "./request-target.js";
-import { encodeStatuses, StatusJson } from "./status-json.js";
+import { encodeStatuses, statusJson } from "./status-json.js";
 
 /** Where the CUDA shared memory API lives. */
 export const cudaPath = "/v2/cudasharedmemory";
@@ -18,13 +18,12 @@ const regionPath = `${cudaPath}/region/`;
 /** Triton's CUDA shared memory calls. `maxInputSize` is the largest register body in bytes. */
 export function createCudaSharedMemory(context: FaceContext, maxInputSize: number) {
   const { registry } = context;
-  const all = new StatusJson(registry);
+  const statuses = new EncodedRegions(registry, statusJson);
 
   return {
-    statusAll(exchange: Exchange): Response {
-      const json = maySeeAll(registry.policy, exchange.caller)
-        ? all.current()
-        : encodeStatuses(registry.statuses(callerContext(exchange)));
+    statusAll(exchange: Exchange): Response | Promise<Response> {
+      const json = statuses.visibleTo(callerContext(exchange));
+      if (json instanceof Promise) return json.then((made) => answerJson(exchange, made));
       return answerJson(exchange, json);
     },
 

@@ -1,34 +1,28 @@
-import type { RegionStatus } from "../core/region.js";
-import type { RegionRegistry } from "../core/registry.js";
+import type { EncodableRegion, RegionEncoding } from "../core/encoded-regions.js";
+
+const nothing = Buffer.from("[");
+const end = Buffer.from("]");
 
 /** The answer of a status call: compact, in this key order, every digit of a 64-bit number kept. */
-export function encodeStatuses(
-  statuses: readonly Pick<RegionStatus, "name" | "deviceId" | "byteSize">[],
-): string {
-  let json = "[";
-  for (const { name, deviceId, byteSize } of statuses) {
-    if (json.length > 1) json += ",";
-    json += `{"name":${JSON.stringify(name)},"device_id":${deviceId},"byte_size":${byteSize}}`;
-  }
-  return `${json}]`;
+export function encodeStatuses(regions: readonly EncodableRegion[]): string {
+  return `[${encodeEach(regions)}]`;
 }
 
-/** The status of every region, encoded once for each revision of the registry. */
-export class StatusJson {
-  readonly #registry: RegionRegistry;
-  #revision: bigint | undefined;
-  #json = "";
+/** The same in parts. Each begins with the comma that is before its regions. */
+export const statusJson: RegionEncoding = {
+  encode: (regions) => Buffer.from(`,${encodeEach(regions)}`),
+  join(parts) {
+    const json = Buffer.concat(parts.length === 0 ? [nothing, end] : [...parts, end]);
+    json.write("[");
+    return json;
+  },
+};
 
-  constructor(registry: RegionRegistry) {
-    this.#registry = registry;
+function encodeEach(regions: readonly EncodableRegion[]): string {
+  let json = "";
+  for (const { name, deviceId, byteSize } of regions) {
+    if (json !== "") json += ",";
+    json += `{"name":${JSON.stringify(name)},"device_id":${deviceId},"byte_size":${byteSize}}`;
   }
-
-  current(): string {
-    const { revision } = this.#registry;
-    if (this.#revision !== revision) {
-      this.#json = encodeStatuses(this.#registry.statuses());
-      this.#revision = revision;
-    }
-    return this.#json;
-  }
+  return json;
 }

@@ -1,6 +1,10 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { CudaDevice } from "../core/driver.js";
-import type { RegionStatus, RegistryChange } from "../core/region.js";
+import { inSlices } from "../core/event-loop.js";
+import type { RegistryChange } from "../core/region.js";
+import type { RegionRegistry } from "../core/registry.js";
+
+type Blocks = ReturnType<RegionRegistry["blocks"]>;
 
 /** What the regions of one device and state come to. */
 interface Sum {
@@ -55,13 +59,14 @@ export class RegionMetrics {
   };
 
   /** Brings what the registry tells up to date; `now` is milliseconds since the epoch. */
-  update(kind: string, devices: readonly CudaDevice[], regions: readonly RegionStatus[], now: number): void {
+  async update(kind: string, devices: readonly CudaDevice[], blocks: Blocks, now: number): Promise<void> {
     const sums = new Map<number, Map<string, Sum>>();
     const pins = new Map<number, number>();
     const sumOf = (device: number, state: string): Sum => {
-      const ofDevice = sums.get(device) ?? new Map<string, Sum>();
-      const sum = ofDevice.get(state) ?? { regions: 0, bytes: 0 };
-      sums.set(device, ofDevice.set(state, sum));
+      const known = sums.get(device)?.get(state);
+      if (known !== undefined) return known;
+      const sum = { regions: 0, bytes: 0 };
+      sums.set(device, (sums.get(device) ?? new Map<string, Sum>()).set(state, sum));
       return sum;
     };
     // A device without regions has zeros, not a gap.
@@ -70,13 +75,17 @@ export class RegionMetrics {
       pins.set(ordinal, 0);
     }
     let oldest = now;
-    for (const region of regions) {
-      const sum = sumOf(region.deviceId, region.state);
-      sum.regions++;
-      sum.bytes += Number(region.byteSize);
-      pins.set(region.deviceId, (pins.get(region.deviceId) ?? 0) + region.pins);
-      oldest = Math.min(oldest, region.registeredAt);
-    }
+    await inSlices(blocks, ({ regions }) => {
+      for (const { deviceId, state, byteSize, pins: held, registeredAt = now } of regions) {
+        if (state === "gone") continue;
+        const sum = sumOf(deviceId, state);
+        sum.regions++;
+        sum.bytes += Number(byteSize);
+        if (held > 0) pins.set(deviceId, (pins.get(deviceId) ?? 0) + held);
+        oldest = Math.min(oldest, registeredAt);
+      }
+      return true;
+    });
     for (const gauge of [this.#regions, this.#bytes, this.#pins]) gauge.reset();
     for (const [device, states] of sums) {
       for (const [state, sum] of states) {

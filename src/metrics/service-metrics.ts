@@ -71,7 +71,7 @@ export class ServiceMetrics {
     );
     this.#ready.set(face.readiness() === "ready" ? 1 : 0);
     this.#live.set(face.isLive?.() === false ? 0 : 1);
-    this.regions.update(kind, devices, face.registry.statuses(), this.#now());
+    await this.regions.update(kind, devices, face.registry.blocks(), this.#now());
     this.#calls.update(kind, devices, driver.runningCalls());
     this.requests.update();
     return this.register.metrics();

@@ -78,9 +78,8 @@ export class NativeDriver implements CudaDriver {
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
     await this.#requireDevice(deviceId);
-    const bytes = handle.exposeBytes();
-    this.#refuseForeignHandle(bytes);
-    const raw = this.#checked(await this.#raw.open(deviceId, bytes));
+    this.#refuseForeignHandle(handle);
+    const raw = this.#checked(await this.#raw.open(deviceId, handle.exposeBytes()));
     return new NativeMapping(raw, this.#checked);
   }
 
@@ -160,9 +159,8 @@ export class NativeDriver implements CudaDriver {
   }
 
   // A driver given the other kind's handle would answer "invalid" at best, and no hint could be right.
-  #refuseForeignHandle(bytes: Uint8Array): void {
-    const emulated = Buffer.from(bytes.buffer, bytes.byteOffset, emulatedHandleMagic.length);
-    if ((emulated.toString("latin1") === emulatedHandleMagic) === (this.kind === "emulated")) return;
+  #refuseForeignHandle(handle: IpcMemHandle): void {
+    if (handle.exposeKey().startsWith(emulatedHandleMagic) === (this.kind === "emulated")) return;
     throw new DriverError("cuIpcOpenMemHandle", {
       cudaError: "CUDA_ERROR_INVALID_VALUE",
       cudaCode: 1,

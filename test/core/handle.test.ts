@@ -12,7 +12,7 @@ test.each([0, 1, 63, 65, 88, 128])("%d bytes are no handle", (length) => {
 
 test("a handle keeps its own copy of the bytes", () => {
   const bytes = randomBytes(64);
-  const original = Uint8Array.from(bytes);
+  const original = Buffer.from(bytes);
   const handle = new IpcMemHandle(bytes);
   bytes.fill(0);
   expect(handle.exposeBytes()).toEqual(original);

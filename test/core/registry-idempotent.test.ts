@@ -18,7 +18,7 @@ test("the same again changes nothing, but starts the lease anew", async () => {
   clock.advance(4000);
   const same = await again();
   expect(same).toEqual({ ...region, leaseExpiresAt: clock.now() + 10_000 });
-  expect(registry.status("r")).toBe(same);
+  expect(registry.status("r")).toEqual(same);
   expect([changes.length, driver.opens, journal.entries.length, clock.pending]).toEqual([1, 1, 1, 1]);
 });
 

@@ -34,7 +34,7 @@ test("each renewal starts the lease anew, and can give it another length", async
   await pass(9999);
   const renewed = await registry.renew("r", {}, context);
   expect(renewed).toMatchObject({ leaseMs: 10_000, leaseExpiresAt: clock.now() + 10_000 });
-  expect(registry.status("r")).toBe(renewed);
+  expect(registry.status("r")).toEqual(renewed);
   await pass(9999);
   await registry.renew("r", { leaseMs: 1000 }, context);
   await pass(999);

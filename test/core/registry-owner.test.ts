@@ -63,7 +63,7 @@ test("where access is by owner each sees and changes his own", async () => {
     "ALREADY_EXISTS",
     /already in manager/,
   );
-  expect(registry.list({}, bob).regions.map(({ name }) => name)).toEqual(["b"]);
+  expect((await registry.list({}, bob)).regions.map(({ name }) => name)).toEqual(["b"]);
   await registry.unregister("a", alice);
   expect(seenBy(alice)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { context, contextWith, expectRejection, request, untilIdle } from "../he
 test("a region that is ready is waited for no longer", async () => {
   const { driver, registry, clock } = createLifecycle();
   const region = await registry.register(request("r", driver.allocate(64).handle), context);
-  expect(await registry.waitFor("r", 0, context)).toBe(region);
+  expect(await registry.waitFor("r", 0, context)).toEqual(region);
   expect(clock.pending).toBe(0);
 });
 

@@ -82,7 +82,7 @@ test("a register that an observer refused is told to nobody, and the watch goes 
   const { handle } = driver.allocate(64);
   await expectRejection(registry.register(request("bad", handle), context), "INTERNAL", /internal error/);
   expect(registry.revision).toBe(2n);
-  const { revision } = registry.list({}, context);
+  const { revision } = await registry.list({}, context);
   const { told, stop } = collect(harness, context, revision + 1n);
   await registry.register(request("good", handle), context);
   await untilIdle();
@@ -110,7 +110,7 @@ test("a list and the changes after its revision always come to what the next lis
         let reading: Promise<void> = Promise.resolve();
         for (const [index, { name, isBad }] of acts.entries()) {
           if (index === listAt) {
-            const { regions, revision } = registry.list({}, context);
+            const { regions, revision } = await registry.list({}, context);
             for (const region of regions) shown.set(region.name, region.generation);
             const options = { fromRevision: revision + 1n };
             reading = (async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { clientShmDisabledText } from "../../src/core/face-context.js";
-import type { RegionStatus } from "../../src/core/region.js";
+import type { ListedRegion, RegionStatus } from "../../src/core/region.js";
 import { addressOf, createCaller, createTestFace, startServer } from "./harness.js";
 
 async function start(options?: Parameters<typeof createTestFace>[0]) {
@@ -127,9 +127,9 @@ test("the largest sizes reach the client exactly", async () => {
   const { face, call } = await start();
   const sizes = { r: 2n ** 64n - 1n, s: 2n ** 53n + 1n };
   const statuses = Object.entries(sizes).map(
-    ([name, byteSize]) => ({ name, deviceId: 1, byteSize }) as RegionStatus,
+    ([name, byteSize]) => ({ name, deviceId: 1, byteSize }) as RegionStatus & ListedRegion,
   );
-  face.registry.statuses = () => statuses;
+  face.registry.blocks = () => [{ regions: statuses }];
   face.registry.status = () => statuses[1] as RegionStatus;
   const s = { name: "s", device_id: "1", byte_size: "9007199254740993" };
   expect((await call("CudaSharedMemoryStatus")).response).toEqual({

@@ -34,8 +34,8 @@ export function createList({ registry }: FaceContext): UnaryMethod<wire.ListRequ
     path: list.path,
     operation: "listRegions",
     request: wire.ListRequest,
-    handle(request, call) {
-      const { regions, nextPageToken, revision } = registry.list(queryFromWire(request), call);
+    async handle(request, call) {
+      const { regions, nextPageToken, revision } = await registry.list(queryFromWire(request), call);
       return encodeMessage(wire.ListResponse, {
         regions: regions.map(regionToWire),
         nextPageToken,

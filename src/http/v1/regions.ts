@@ -18,7 +18,7 @@ export function createRegions(context: FaceContext, maxInputSize: number) {
   const { registry } = context;
 
   return {
-    list(exchange: Exchange): Response {
+    async list(exchange: Exchange): Promise<Response> {
       const query = readQuery(exchange.query, [
         "owner",
         "device",
@@ -28,7 +28,7 @@ export function createRegions(context: FaceContext, maxInputSize: number) {
         "page_token",
       ]);
       const pageSize = uint64In(query, "page_size");
-      const page = registry.list(
+      const page = await registry.list(
         {
           owner: textIn(query, "owner"),
           device: textIn(query, "device"),
