@@ -183,6 +183,8 @@ function isTheSame(holder: Registration, request: RegisterRequest, context: Call
     holder.state === "ready" &&
     holder.leaving === undefined &&
     isOwn(context, holder) &&
+    // A token's name can have several sessions, and none is to be told yes of what goes with another.
+    holder.session === (context.session ?? null) &&
     isSameHandle(holder.handle, request.handle) &&
     holder.byteSize === request.byteSize &&
     holder.offset === offset &&

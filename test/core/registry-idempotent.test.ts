@@ -128,3 +128,19 @@ test("the same again in its session is the same, and no longer once that has end
   await untilIdle();
   await expectRejection(registry.register(same, within(hold)), "UNAUTHENTICATED", /session has ended/);
 });
+
+test("of one owner's sessions only that which a region lives as long as has the same again", async () => {
+  const { driver, registry, openSession } = createLifecycle();
+  const [first, second] = [openSession(5000, "alice"), openSession(0, "alice")];
+  const same = request("r", driver.allocate(64).handle, { isIdempotent: true });
+  const { generation } = await registry.register(same, within(first));
+  for (const caller of [within(second), alice]) {
+    await expectRejection(registry.register(same, caller), "ALREADY_EXISTS", /already in manager/);
+  }
+  expect((await registry.register(same, within(first))).generation).toBe(generation);
+});
+
+test("what nobody's session ends is not the same as what a session would end", async () => {
+  const { again, openSession } = await setUp();
+  await expectRejection(again({}, within(openSession(0, "alice"))), "ALREADY_EXISTS", /already in manager/);
+});
