@@ -21,7 +21,20 @@ export type KillPlan =
 const callsOfStart = 14;
 
 const kill = ["SIGKILL"] as const;
-const signalsOfLoad = [kill, kill, kill, kill, kill, kill, ["SIGTERM", "SIGKILL"], ["SIGTERM"]] as const;
+const signalsOfLoad = [
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  kill,
+  ["SIGTERM", "SIGKILL"],
+  ["SIGTERM"],
+] as const;
 
 export function planKill(random: SeededRandom): KillPlan {
   const roll = random.below(100);

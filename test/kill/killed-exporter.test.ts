@@ -38,7 +38,7 @@ async function end(host: ExporterHost, how: (typeof ends)[number]): Promise<void
   else await host.kill();
 }
 
-describe.skipIf(testDriver !== "emulated")("the end of an exporter", () => {
+describe.skipIf(testDriver !== "emulated")("the end of an exporter", { timeout: 600_000 }, () => {
   test("orphans and unregisters its regions and no others, also while they are being registered", async () => {
     await using running = await start("no grace", 0);
     const { service, watcher, faces } = running;

@@ -15,7 +15,7 @@ test.skipIf(testDriver !== "emulated").each([
   async ({ tokens, seed }) => {
     await using world = await World.create();
     await using services = new ServiceRounds({ world, tokens });
-    const rounds = await inRounds({ seed, rounds: 55 }, (random) => services.round(random));
+    const rounds = await inRounds({ seed, rounds: 53 }, (random) => services.round(random));
     await services.end(new SeededRandom(seed));
     const { kills, stops, audits, answers, lost, adopted, refused, resumed } = services.tally;
     expect(kills + stops).toBe(rounds);
@@ -24,7 +24,8 @@ test.skipIf(testDriver !== "emulated").each([
     expect(kills).toBeGreaterThan(stops);
     expect(audits).toBeGreaterThan(rounds / 3);
     expect(answers).toBeGreaterThan(10 * rounds);
-    for (const some of [lost, adopted, refused, resumed]) expect(some).toBeGreaterThan(rounds / 10);
+    for (const some of [lost, adopted, refused]) expect(some).toBeGreaterThan(rounds / 3);
+    expect(resumed).toBeGreaterThan(0);
   },
 );
 

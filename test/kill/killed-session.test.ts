@@ -81,7 +81,7 @@ function expectMapped({ service }: Running, members: readonly Member[]): void {
   expect(service.openHandles()).toBe(new Set(members.map(({ region }) => region.allocation)).size);
 }
 
-describe.skipIf(testDriver !== "emulated")("a session", () => {
+describe.skipIf(testDriver !== "emulated")("a session", { timeout: 600_000 }, () => {
   test("ends with the process that holds it, and takes its regions along and no others", async () => {
     await using running = await startRunning(join(folder, "killed"), []);
     const { grpcAddress, faces, watcher } = running;

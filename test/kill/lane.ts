@@ -86,12 +86,12 @@ export class Lane {
     );
   }
 
-  /** The very register that made it: the same answer, and nothing new. */
+  /** The very register that made it: the same answer, and nothing new, unless it went meanwhile. */
   #again(fact: Fact): Promise<boolean> {
     const { caller } = this.#options;
     return this.#call(
       fact.name,
-      (before) => before,
+      (before) => before ?? { ...fact, generation: null },
       (face) => face.register(fact, caller),
       (before) => (before === null || before.owner !== caller.owner ? undefined : "done"),
       true,

@@ -36,14 +36,14 @@ export interface OpenCall {
 
 class NameLedger {
   may: readonly May[] = [null];
-  readonly open = new Set<{ isAlone: boolean }>();
+  readonly open = new Set<{ readonly effect: Effect; isAlone: boolean }>();
 
   begin(effect: Effect): OpenCall {
     const before = this.may;
-    const call = { isAlone: this.open.size === 0 };
+    const call = { effect, isAlone: this.open.size === 0 };
     for (const other of this.open) other.isAlone = false;
     this.open.add(call);
-    this.may = union(before, before.map(effect));
+    this.may = this.#inAnyOrder(before);
     const end = (after: readonly May[] | null) => {
       this.open.delete(call);
       if (call.isAlone && after !== null) this.may = union([], after);
@@ -57,6 +57,16 @@ class NameLedger {
       refused: () => end(before),
       lost: () => end(null),
     };
+  }
+
+  /** What may come of this if the open calls are carried out, or not, in whichever order. */
+  #inAnyOrder(before: readonly May[]): readonly May[] {
+    let all = before;
+    for (let count = 0; count < all.length; ) {
+      count = all.length;
+      for (const { effect } of this.open) all = union(all, all.map(effect));
+    }
+    return all;
   }
 }
 

@@ -156,8 +156,10 @@ export class ServiceRounds implements AsyncDisposable {
     using http = new HttpCaller(await service.address("HTTPService"));
     using grpc = new GrpcCaller(await service.address("GRPCInferenceService"));
     const holds: HoldStream[] = [];
-    if (isEarly) this.#ledger.apply(mayBe);
-    else {
+    if (isEarly) {
+      this.#ledger.apply(mayBe);
+      if (plan.kind === "load") await this.#lookAtReadiness(http);
+    } else {
       const facts = await this.#auditStart(service, http, random, adoptsUnverified);
       holds.push(...(await this.#resumeAll(service, facts)));
     }
@@ -207,6 +209,13 @@ export class ServiceRounds implements AsyncDisposable {
     return facts;
   }
 
+  /** Ready is only who knows of every region of the run before what became of it. */
+  async #lookAtReadiness(http: HttpCaller): Promise<void> {
+    if ((await http.status("/v2/health/ready")) !== 200) return;
+    const { adoption } = await http.get<ServerState>("/v1", this.#auditor);
+    expect(adoption.pending).toBe(0);
+  }
+
   /** Goes on with the sessions that outlived the service before; those with nothing in them are forgotten with it. */
   async #resumeAll(service: DoomedService, facts: readonly Fact[]): Promise<readonly HoldStream[]> {
     const address = await service.address("GRPCInferenceService");
@@ -221,7 +230,7 @@ export class ServiceRounds implements AsyncDisposable {
 
   async #openSession(service: DoomedService, random: SeededRandom): Promise<HoldStream> {
     const name = this.#tokens.length === 0 ? null : random.pick(this.#tokens);
-    const graceSeconds = this.#resumable.length < maxResumable && random.percent(40) ? 3600 : 0;
+    const graceSeconds = this.#resumable.length < maxResumable && random.percent(70) ? 3600 : 0;
     const address = await service.address("GRPCInferenceService");
     const hold = await holdSession(address, name && tokenOf(name), { graceSeconds });
     if (graceSeconds > 0) this.#resumable = [...this.#resumable, hold.session];
