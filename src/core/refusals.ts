@@ -29,9 +29,11 @@ export function unknownDevice(
   const known =
     devices.map(({ ordinal, name, uuid }) => `${ordinal} (${isUuid ? uuid : name})`).join(", ") || "none";
   const what = isUuid ? "device_uuid" : "device_id";
+  // Repeated only if it can be meant for one: else it may be anything, a handle among others, and of any length.
+  const shown = isUuid && !/^[\w-]{1,64}$/.test(device) ? "" : ` ${device}`;
   return new RegistryError(
     "INVALID_ARGUMENT",
-    `${what} ${device} is no device of this service; its devices: ${known}`,
+    `${what}${shown} is no device of this service; its devices: ${known}`,
   );
 }
 
@@ -218,6 +220,12 @@ export function notJournaled(name: string, cause: unknown): RegistryError {
   return new RegistryError(code, `shared memory region ${quoteRegionName(name)} stays as it was: ${text}`, {
     cause,
   });
+}
+
+/** A register that could not be written down is undone. */
+export function registerNotJournaled(name: string, cause: unknown): RegistryError {
+  if (!(cause instanceof RegistryError)) return registerFault(name, cause);
+  return new RegistryError(cause.code, registerFailed(name, cause.message), { cause });
 }
 
 export function exiting(): RegistryError {

@@ -1,4 +1,5 @@
 import { RegistryError } from "../core/errors.js";
+import { quoteRegionName } from "../core/region-name.js";
 
 /** The two parts of a request target that matter here, both undecoded. */
 export interface RequestTarget {
@@ -36,7 +37,7 @@ export function nameInPath(path: string, prefix: string): string {
   try {
     return decodeURIComponent(segment);
   } catch (cause) {
-    const text = `the region name '${segment}' in the path is not percent-encoded UTF-8`;
+    const text = `the region name ${quoteRegionName(segment)} in the path is not percent-encoded UTF-8`;
     throw new RegistryError("INVALID_ARGUMENT", text, { cause });
   }
 }

@@ -26,6 +26,11 @@ test.each([
     { deviceId: undefined, deviceUuid: "GPU-x" },
     /device_uuid GPU-x is no device of this service; its devices: 0 \(GPU-.*0\), 1 \(GPU-.*1\)/,
   ],
+  [
+    "what is no UUID",
+    { deviceId: undefined, deviceUuid: "QUFB".repeat(22) },
+    /invalid args: device_uuid is no device of this service; its devices: 0 /,
+  ],
   ["an unknown number", { deviceId: 2n ** 32n }, /device_id 4294967296 is no device of this service/],
   [
     "two that disagree",

@@ -6,7 +6,7 @@ import { eventsIn, type StreamEvent } from "../../src/client/event-stream.js";
 import { parseExact } from "../../src/client/read-json.js";
 import { decodeRegion } from "../../src/client/region.js";
 import { decodeStatuses } from "../../src/client/wire.js";
-import { budget, timeout } from "./budget.js";
+import { holds, timeout } from "./budget.js";
 import { mutated } from "./mutations.js";
 
 /** The HTML standard's reading of a whole stream, without an eye to pieces. */
@@ -38,14 +38,14 @@ const events = fc.array(word, { maxLength: 40 }).map((words) => words.join(""));
 test(
   "a stream of events is read as the HTML standard has it, however it comes apart",
   async () => {
-    await fc.assert(
+    await holds(
       fc.asyncProperty(events, fc.array(fc.integer({ min: 1, max: 7 })), async (text, sizes) => {
         const read: StreamEvent[] = [];
         for await (const event of eventsIn(new Response(inPieces(text, sizes)))) read.push(event);
         // Through UTF-8, as the client has it.
         expect(read).toEqual(eventsByTheStandard(Buffer.from(text).toString()));
       }),
-      budget(1000),
+      1000,
     );
   },
   timeout,
@@ -109,13 +109,13 @@ const { value: json } = fc.letrec<{ value: string }>((tie) => ({
 
 test(
   "JSON is read as JSON is, but for its numbers, of which every digit is kept",
-  () => {
-    fc.assert(
+  async () => {
+    await holds(
       fc.property(json, (text) => {
         const numbersAsText = parse(text, null, { parseNumber: (digits) => digits });
         expect(parseExact(text)).toEqual(numbersAsText);
       }),
-      budget(2000),
+      2000,
     );
   },
   timeout,
@@ -152,8 +152,8 @@ const answers = [
 
 test(
   "an answer that something in between has spoiled is refused, or read as regions whose numbers are numbers",
-  () => {
-    fc.assert(
+  async () => {
+    await holds(
       fc.property(fc.constantFrom(...answers), mutated, ({ decode, text }, mutate) => {
         const spoiled = mutate(Buffer.from(text)).toString();
         let regions: readonly { readonly byteSize: unknown; readonly deviceId: unknown }[];
@@ -168,7 +168,7 @@ test(
           expect([typeof byteSize, Number.isSafeInteger(deviceId)]).toEqual(["bigint", true]);
         }
       }),
-      budget(2000),
+      2000,
     );
   },
   timeout,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { budget, timeout } from "./budget.js";
+import { holds, timeout } from "./budget.js";
 import { expectSound, FuzzedService, tokens } from "./fuzzed-service.js";
 import { mutated } from "./mutations.js";
 import { answersIn, exchangeBytes, requestText } from "./raw-http.js";
@@ -93,7 +93,7 @@ const protectedTargets = ["/v2/cudasharedmemory/status", "/v1/regions", "/v1/reg
 test(
   "headers of any kind get answers that are whole and have nothing of theirs in it, and let nobody in",
   async () => {
-    await fc.assert(
+    await holds(
       fc.asyncProperty(
         method,
         fc.constantFrom(...protectedTargets),
@@ -110,7 +110,7 @@ test(
           expect(await service.has(sentinel)).toBe(true);
         },
       ),
-      budget(700),
+      700,
     );
   },
   timeout,
@@ -126,7 +126,7 @@ test(
         `PUT /v1/regions/r HTTP/1.1\r\n${authorization}\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nT: x\r\n\r\n`,
       ),
     ];
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.constantFrom(...whole), mutated, async (bytes, mutate) => {
         const spoiled = mutate(bytes);
         const how = /^\w+/.exec(spoiled.toString("latin1"))?.[0] ?? "";
@@ -134,7 +134,7 @@ test(
         for (const answer of answers) expectSound(answer, how);
         expect(await service.has(sentinel)).toBe(true);
       }),
-      budget(500),
+      500,
     );
   },
   timeout,

@@ -7,7 +7,7 @@ import { encodeLine } from "../../src/state/line.js";
 import { StateFileError } from "../../src/state/state-file-error.js";
 import { MemoryDisk } from "../state/memory-disk.js";
 import { openState, plain, recordOf } from "../state/records.js";
-import { budget, timeout } from "./budget.js";
+import { holds, timeout } from "./budget.js";
 import { mutated } from "./mutations.js";
 
 const handleOf = (generation: number) =>
@@ -99,12 +99,12 @@ async function expectRefusalOrHistory(bytes: Uint8Array, { histories }: Real): P
 test(
   "a state file of which bytes were spoiled is refused, or read as it once was",
   async () => {
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.nat(1), mutated, async (which, mutate) => {
         const real = files[which] as Real;
         await expectRefusalOrHistory(mutate(real.bytes), real);
       }),
-      budget(1500),
+      1500,
     );
   },
   timeout,
@@ -135,7 +135,7 @@ const linesOf = (bytes: Buffer) => bytes.toString("latin1").split(/(?<=\n)/);
 test(
   "a state file of which a line that was added is gone, twice or elsewhere is refused, or read as it once was",
   async () => {
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.nat(1), move, async (which, change) => {
         const real = files[which] as Real;
         const lines = linesOf(real.bytes);
@@ -143,7 +143,7 @@ test(
         const text = [...lines.slice(0, added), ...moved(lines.slice(added), change)].join("");
         await expectRefusalOrHistory(Buffer.from(text, "latin1"), real);
       }),
-      budget(500),
+      500,
     );
   },
   timeout,
@@ -153,7 +153,7 @@ test(
   "a state file whose lines are in any order, missing or of another file has no region that was not in it",
   async () => {
     const known = new Set(records.map((record) => told([record])));
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.nat(1), fc.array(move, { maxLength: 4 }), async (which, changes) => {
         const real = files[which] as Real;
         const text = changes.reduce(moved, linesOf(real.bytes)).join("");
@@ -161,7 +161,7 @@ test(
         if (found instanceof StateFileError) expectDiscreet(found);
         else for (const record of found) expect(known).toContain(told([record]));
       }),
-      budget(500),
+      500,
     );
   },
   timeout,
@@ -190,7 +190,7 @@ test(
   async () => {
     const record = records[4] as RegionRecord;
     const payload = encodeEntry({ kind: "registered", record, replaces: 3n });
-    await fc.assert(
+    await holds(
       fc.asyncProperty(fc.oneof(mutated, withOddNumber), async (mutate) => {
         const other = mutate(Buffer.from(payload)).toString().replaceAll("\n", " ");
         const { bytes } = files[0] as Real;
@@ -207,7 +207,7 @@ test(
         for (const count of [leaseMs ?? 0, deviceId]) expect(Number.isSafeInteger(count)).toBe(true);
         for (const number of [generation, byteSize]) expect(BigInt.asUintN(64, number)).toBe(number);
       }),
-      budget(1500),
+      1500,
     );
   },
   timeout,
