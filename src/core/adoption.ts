@@ -91,7 +91,7 @@ export class Adoption implements AdoptionProgress {
       const registration = registrationOf(record);
       let reason = this.#refusal(record, options);
       if (reason === null) reason = await this.#open(registration, record, options);
-      else await this.#forget(registration);
+      else await this.#records.leaveEventually(registration);
       if (reason === null) {
         this.#adopted++;
         return null;
@@ -125,7 +125,9 @@ export class Adoption implements AdoptionProgress {
     const outcome = opened.then(
       () => null,
       async (error: RegistryError) => {
-        if (finalRefusals.has(error.code) || registration.isUnwanted) await this.#forget(registration);
+        // Of what nobody wants any more that was written down before its name was free.
+        if (registration.isUnwanted) await settled;
+        else if (finalRefusals.has(error.code)) await this.#records.leaveEventually(registration);
         return error.message;
       },
     );
@@ -141,16 +143,12 @@ export class Adoption implements AdoptionProgress {
     await whenUsable;
     await roomForAnother();
   }
-
-  #forget(registration: Registration): Promise<void> {
-    registration.isJournaled = true;
-    return this.#records.leaveEventually(registration);
-  }
 }
 
 function registrationOf(record: RegionRecord): Registration {
   const registration = new Registration(requestOf(record), record.generation, originOf(record));
   registration.registeredAt = record.registeredAt;
+  registration.isJournaled = true;
   registration.isVerified = record.exporter !== null;
   return registration;
 }

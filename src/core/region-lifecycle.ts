@@ -65,6 +65,7 @@ export class RegionLifecycle {
       if (registration.abandoned) throw registration.abandoned;
       mapping = await this.#pool.acquire(registration.deviceId, request.handle);
     } catch (error) {
+      if (registration.isUnwanted) await this.#records.leaveEventually(registration);
       this.#free(registration);
       throw refusals.openFailed(name, error);
     }
@@ -75,8 +76,7 @@ export class RegionLifecycle {
     if (registration.abandoned) return this.#undo(registration, registration.abandoned, origin);
     try {
       if (replaced !== undefined) this.#beginHandOver(replaced, registration);
-      if (isAdopted) registration.isJournaled = true;
-      else if (!this.#records.isOff) await this.#records.enter(registration, replaced);
+      if (!isAdopted && !this.#records.isOff) await this.#records.enter(registration, replaced);
       if (replaced !== undefined) await this.#handOver(replaced, origin);
     } catch (error) {
       if (replaced !== undefined) this.#keep(replaced);
@@ -207,7 +207,7 @@ export class RegionLifecycle {
   ): Promise<never> {
     this.#watch.end(registration);
     // Whether one of an earlier process is to be tried again by a later one is not known here.
-    if (registration.isJournaled && origin.reason !== "adopted") {
+    if (registration.isJournaled && (origin.reason !== "adopted" || registration.isUnwanted)) {
       await this.#records.leaveEventually(registration);
     }
     try {

@@ -121,6 +121,7 @@ export class Registrar {
         .then(resolve, reject)
         .finally(() => {
           stopListening();
+          registration.forgetCaller();
           if (replaced !== undefined) replaced.replacing = undefined;
         });
       if (replaced !== undefined) replaced.replacing = registration.settled;

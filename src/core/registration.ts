@@ -22,6 +22,7 @@ export interface Origin {
 }
 
 const noLabels: Labels = new Map();
+const done = Promise.resolve();
 
 /** One life of a name, from the register that reserves it to the close that frees it. */
 export class Registration implements ListedRegion {
@@ -52,9 +53,9 @@ export class Registration implements ListedRegion {
   leaseExpiresAt: number | null = null;
   isVerified = true;
   /** Resolves when the register was carried out or undone. */
-  settled: Promise<void> = Promise.resolve();
+  settled: Promise<void> = done;
   /** Answers the caller of a register that is abandoned. */
-  onAbandon: (error: RegistryError) => void = () => {};
+  onAbandon: ((error: RegistryError) => void) | undefined;
   /** The unregister under way, shared by all who ask for one. */
   leaving: Promise<void> | undefined;
   /** The replacement under way: resolves whether it succeeds or not. */
@@ -122,8 +123,14 @@ export class Registration implements ListedRegion {
   abandon(error: RegistryError): void {
     if (this.state !== "registering" || this.#committing || this.#abandoned !== undefined) return;
     this.#abandoned = error;
-    this.onAbandon(error);
+    this.onAbandon?.(error);
     this.#onAbandoned?.();
+  }
+
+  /** The register is over: what its caller waited for would stay as long as the region. */
+  forgetCaller(): void {
+    this.onAbandon = undefined;
+    this.settled = done;
   }
 
   /** Resolves when it is abandoned. */

@@ -173,6 +173,26 @@ test("an unregister while it waits for the driver is answered once it is written
   expect([leftovers(), changes, registry.adoption.pending]).toEqual([nothing, [], 0]);
 });
 
+test("nobody is told that it is gone before that is written down", async () => {
+  const { adopt, registry, journal } = await restart();
+  const writing = createDeferred();
+  journal.beforeWrite = () => writing.promise;
+  const adopted = adopt({}, createDeferred().promise);
+  const calls = [registry.unregister("r", context)];
+  await untilIdle();
+  calls.push(registry.unregister("r", context));
+  let isAnswered = false;
+  void Promise.race(calls).then(() => {
+    isAnswered = true;
+  });
+  await untilIdle();
+  expect([isAnswered, journal.names()]).toEqual([false, ["r"]]);
+  writing.resolve();
+  await Promise.all(calls);
+  await adopted;
+  expect(journal.entries).toEqual(["left r"]);
+});
+
 test("an unregister while the driver opens it has it closed again", async () => {
   const { adopt, registry, driver, leftovers, changes } = await restart();
   const opening = createDeferred();
