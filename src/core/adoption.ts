@@ -13,6 +13,9 @@ export interface RefusedAdoption {
   readonly name: string;
   readonly generation: bigint;
   readonly reason: string;
+  readonly owner: string;
+  /** The id of the session that it lived as long as. */
+  readonly session: string | null;
 }
 
 /** How far a registry is with the regions of an earlier process. */
@@ -85,7 +88,7 @@ export class Adoption implements AdoptionProgress {
 
   /** See the registry's `adopt`. */
   async adopt(record: RegionRecord, options: AdoptionOptions): Promise<RefusedAdoption | null> {
-    const { name, generation } = record;
+    const { name, generation, owner, session } = record;
     this.#pending++;
     try {
       const registration = registrationOf(record);
@@ -96,7 +99,7 @@ export class Adoption implements AdoptionProgress {
         this.#adopted++;
         return null;
       }
-      const refusal = { name, generation, reason };
+      const refusal = { name, generation, reason, owner, session: session?.id ?? null };
       if (this.#refused.length < maxRefusals) this.#refused.push(refusal);
       return refusal;
     } finally {

@@ -136,6 +136,6 @@ export class ChangeHistory {
 function fellBehind(next: bigint, oldest: bigint): RegistryError {
   return new RegistryError(
     "RESOURCE_EXHAUSTED",
-    `the watch fell behind: revision ${next} is no longer known, the oldest that is is ${oldest}; watch from there and list the regions anew`,
+    `the watch fell behind: revision ${next} is no longer known, the oldest one kept is ${oldest}; watch from there and list the regions anew`,
   );
 }

@@ -1,5 +1,6 @@
 import { abortError } from "./abort.js";
 import { internalErrorText, RegistryError } from "./errors.js";
+import { pinRevoked } from "./refusals.js";
 import type { CallContext, RegionPin } from "./region.js";
 import type { RegionRegistry } from "./registry.js";
 
@@ -68,7 +69,7 @@ export async function writePieces(
     filled = 0;
   };
   try {
-    for await (const received of data) {
+    for await (const received of untilRevoked(pin, data)) {
       if (written + BigInt(filled + received.byteLength) > pin.byteSize) {
         throw new RegistryError("OUT_OF_RANGE", `${what} is longer than the ${pin.byteSize} bytes to write`);
       }
@@ -89,6 +90,31 @@ export async function writePieces(
     "INVALID_ARGUMENT",
     `byte_size is ${byteSize}, ${what} ended after ${written} bytes, which were written`,
   );
+}
+
+/** The data, as long as the pin is not revoked: whoever waits for the rest of them would not hear of that. */
+async function* untilRevoked(
+  pin: RegionPin,
+  data: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  const pieces = data[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await orRevoked(pin, pieces.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // Not waited for: it may itself wait for the piece that does not come.
+    void pieces.return?.().catch(() => {});
+  }
+}
+
+function orRevoked<T>(pin: RegionPin, next: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stopListening = pin.onRevoked(() => reject(pinRevoked(pin.region.name)));
+    next.then(resolve, reject).finally(stopListening);
+  });
 }
 
 /** CRC-32C of the pinned bytes. Rejects with the signal's reason soon after that is aborted. */

@@ -21,6 +21,7 @@ export class Pin implements RegionPin {
   readonly #letGo: (pin: Pin) => void;
   #released = false;
   #revoked = false;
+  #onRevoked: (() => void) | undefined;
   #copies = 0;
 
   /** Calls `letGo` once: after the release, when the last copy has ended. */
@@ -54,10 +55,19 @@ export class Pin implements RegionPin {
     if (this.#copies === 0) this.#letGo(this);
   }
 
-  /** Releases it for whoever holds it, who is told so by the next use. */
+  /** Releases it for whoever holds it, who is told so at once if he asked for that, else by the next use. */
   revoke(): void {
     this.#revoked = true;
     this.release();
+    this.#onRevoked?.();
+  }
+
+  onRevoked(run: () => void): () => void {
+    this.#onRevoked = run;
+    if (this.#revoked) run();
+    return () => {
+      this.#onRevoked = undefined;
+    };
   }
 
   [Symbol.dispose](): void {

@@ -17,23 +17,26 @@ export interface Owned {
   readonly session: string | null;
 }
 
+/** Who a caller is. */
+type Who = Pick<CallContext, "owner" | "session" | "isAdmin">;
+
 /** Whether the caller may do as it likes with the region: its owner, an admin, or anyone if it is nobody's. */
-export function mayTouch({ owner, session, isAdmin }: CallContext, region: Owned): boolean {
+export function mayTouch({ owner, session, isAdmin }: Who, region: Owned): boolean {
   if (region.owner === anonymous || region.owner === owner || isAdmin === true) return true;
   return region.session !== null && region.session === session;
 }
 
 /** Whether the caller may see and change the region as far as Triton's calls go. */
-export function maySee(policy: RegistryPolicy, context: CallContext, region: Owned): boolean {
+export function maySee(policy: RegistryPolicy, context: Who, region: Owned): boolean {
   return maySeeAll(policy, context) || isOwn(context, region);
 }
 
 /** Whether the caller sees the regions of everyone. */
-export function maySeeAll({ access }: RegistryPolicy, { isAdmin }: Pick<CallContext, "isAdmin">): boolean {
+export function maySeeAll({ access }: RegistryPolicy, { isAdmin }: Pick<Who, "isAdmin">): boolean {
   return access === "shared" || isAdmin === true;
 }
 
 /** Whether the caller owns the region, which an admin does not of what others registered. */
-export function isOwn({ owner, session }: CallContext, region: Owned): boolean {
+export function isOwn({ owner, session }: Pick<Who, "owner" | "session">, region: Owned): boolean {
   return region.owner === owner || (region.session !== null && region.session === session);
 }

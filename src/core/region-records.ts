@@ -42,7 +42,10 @@ export class RegionRecords {
     try {
       await this.#journal?.registered(this.#recordOf(registration, leaseMs), outdated?.generation);
     } catch (cause) {
-      throw refusals.notJournaled(registration.name, cause);
+      const { name, state } = registration;
+      throw state === "registering"
+        ? refusals.registerNotJournaled(name, cause)
+        : refusals.notJournaled(name, cause);
     }
     registration.isJournaled = true;
     if (outdated !== undefined) outdated.isJournaled = false;

@@ -140,6 +140,8 @@ export interface RegionPin extends Disposable {
   write(offset: bigint, from: Uint8Array): Promise<void>;
   /** CRC-32C of `byteSize` bytes at `offset` of the window, `seed` being that of those before. Throws OUT_OF_RANGE. */
   checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number>;
+  /** Calls `run` if the region is taken from whoever holds it, unless the returned function was called before. */
+  onRevoked(run: () => void): () => void;
   /** Lets go; the second time does nothing. */
   release(): void;
 }

@@ -1,5 +1,6 @@
 import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
 import { RegistryError } from "./errors.js";
+import { isSameExporter } from "./exporter.js";
 import { isSameHandle } from "./handle.js";
 import { isOwn, mayTouch } from "./policy.js";
 import * as refusals from "./refusals.js";
@@ -74,7 +75,11 @@ export class Registrar {
       if (request.isIdempotent !== true || !isTheSame(holder, request, context)) {
         throw refusals.alreadyInManager(name);
       }
-      return request.isDryRun === true ? holder.status : this.#startLease(holder);
+      const problem = registerProblem(request);
+      if (problem !== null) throw problem;
+      if (request.isDryRun === true) return holder.status;
+      const { leaseMs } = request;
+      return leaseMs === undefined ? this.#startLease(holder) : this.renew(holder, { leaseMs });
     }
     const problem = registerProblem(request);
     if (problem !== null) throw problem;
@@ -189,6 +194,7 @@ function isTheSame(holder: Registration, request: RegisterRequest, context: Call
     isSameHandle(holder.handle, request.handle) &&
     holder.byteSize === request.byteSize &&
     holder.offset === offset &&
+    (request.exporter === undefined || isSameExporter(request.exporter, holder.exporter)) &&
     (deviceId === undefined || BigInt(holder.deviceId) === deviceId) &&
     (deviceUuid === undefined || holder.deviceUuid === deviceUuid)
   );

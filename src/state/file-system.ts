@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 
 /** An open file, as far as the state file needs one. */
 export interface OpenFile {
-  stat(): Promise<{ isFile(): boolean; readonly mode: number; readonly uid: number }>;
+  stat(): Promise<{ isFile(): boolean; readonly mode: number; readonly uid: number; readonly nlink: number }>;
   read(into: Uint8Array, offset: number, length: number, position: number): Promise<{ bytesRead: number }>;
   write(
     from: Uint8Array,

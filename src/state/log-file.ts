@@ -42,6 +42,8 @@ export class LogFile {
    * where that failed as well, is made so before the next append does anything. `ledger` is what it holds so far.
    */
   async append(payloads: readonly string[], ledger: Ledger): Promise<void> {
+    // Somebody removed it: what is added to it would be gone with this process.
+    if ((await this.#file?.stat())?.nlink === 0) this.#doubt = "file";
     await this.#mend(ledger);
     const start = this.#length;
     const bytes = Buffer.from(payloads.map((payload) => encodeLine({ start, payload })).join(""));

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { checksumOf, pinRange, readPieces, writePieces } from "../../src/core/contents.js";
 import { RegistryError } from "../../src/core/errors.js";
 import { crc32c } from "../helpers/crc32c.js";
-import { context, createHarness, expectRejection, request } from "../helpers/registry-harness.js";
+import { context, createHarness, expectRejection, request, untilIdle } from "../helpers/registry-harness.js";
 
 const mebibyte = 1024 * 1024;
 
@@ -71,5 +71,23 @@ test("a write that is aborted, or whose data break off, tells how far it came", 
     writePieces(pin, broken(), { what: "the data" }),
     "INTERNAL",
     "internal error; the cause is in the service's log; the first 1048576 bytes were written",
+  );
+});
+
+test("a write whose data do not come ends when the region is taken by force", async () => {
+  const { driver, registry } = createHarness();
+  await registry.register(request("r", driver.allocate(64).handle), context);
+  const pin = registry.pin("r", null, context);
+  async function* stalled() {
+    yield new Uint8Array(8);
+    await new Promise(() => {});
+  }
+  const written = writePieces(pin, stalled(), { what: "the body" });
+  await untilIdle();
+  expect(await registry.release("r", { isForced: true }, context)).toEqual({ isClosed: true, pins: 0 });
+  await expectRejection(
+    written,
+    "FAILED_PRECONDITION",
+    "shared memory region 'r' was unregistered by force; nothing was written",
   );
 });

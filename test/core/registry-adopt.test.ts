@@ -89,7 +89,8 @@ test.each<[string, Partial<RegionRecord>, RegExp]>([
   ["whose device is gone", { deviceUuid: "GPU-x" }, /device_uuid GPU-x is no device of this service/],
 ])("a region %s is refused, told so, and no longer written down", async (_, as, reason) => {
   const { adopt, registry, leftovers, record } = await restart();
-  const refusal = { name: "r", generation: record.generation, reason: expect.stringMatching(reason) };
+  const { generation, owner } = record;
+  const refusal = { name: "r", generation, reason: expect.stringMatching(reason), owner, session: null };
   expect(await adopt(as)).toEqual(refusal);
   expect(registry.adoption).toMatchObject({ pending: 0, adopted: 0, refused: [refusal] });
   expect([registry.statuses(), leftovers()]).toEqual([[], nothing]);

@@ -144,3 +144,20 @@ test("what nobody's session ends is not the same as what a session would end", a
   const { again, openSession } = await setUp();
   await expectRejection(again({}, within(openSession(0, "alice"))), "ALREADY_EXISTS", /already in manager/);
 });
+
+test("the same again with an exporter is the same again of that exporter alone", async () => {
+  const { again, region } = await setUp();
+  const exporter = { pid: 7, startTime: 1n, bootId: "b", pidNamespace: 1n };
+  // It would be told yes, and nobody would watch.
+  await expectRejection(again({ exporter }), "ALREADY_EXISTS", /already in manager/);
+  expect((await again()).generation).toBe(region.generation);
+});
+
+test("a lease that the same again brings counts from then on, and is checked as in a first register", async () => {
+  const { again, region, clock, journal } = await setUp();
+  clock.advance(4000);
+  const same = await again({ leaseMs: 60_000 });
+  expect(same).toEqual({ ...region, leaseMs: 60_000, leaseExpiresAt: clock.now() + 60_000 });
+  expect(journal.entries.length).toBe(2);
+  await expectRejection(again({ leaseMs: 0 }), "INVALID_ARGUMENT", /a lease lasts 1 to 604800 seconds/);
+});

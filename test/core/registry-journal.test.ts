@@ -65,7 +65,7 @@ test("a region that cannot be written down is refused, its mapping closed, and i
   await expectRejection(
     register(),
     "UNAVAILABLE",
-    "shared memory region 'r' stays as it was: the state file cannot be written",
+    "failed to register shared memory region 'r': the state file cannot be written",
   );
   expect([changes, driver.opens, driver.closes]).toEqual([[], 1, 1]);
   expect(leftovers()).toEqual(nothing);

@@ -160,6 +160,27 @@ describe("ReadContents", () => {
 });
 
 describe("WriteContents", () => {
+  test("of a peer who sends no more is answered when the region is taken by force", async () => {
+    const { address, client, face } = await start(4096);
+    const session = connectHttp2(`http://${address}`);
+    onTestFinished(() => session.destroy());
+    const window = { part: { $case: "window", value: { name: "r", offset: 0n } } } as const;
+    const call = callRaw(
+      session,
+      "/cudashm.v1.Registry/WriteContents",
+      WriteContentsRequest.encode(window).finish(),
+      { endStream: false },
+    );
+    await expect.poll(() => face.registry.status("r").pins).toBe(1);
+    const forced = await client.call("Unregister", { name: "r", force: true });
+    expect(forced.response).toEqual({ closed: true, pins: "0" });
+    expect(await call.status).toMatchObject({
+      code: "FAILED_PRECONDITION",
+      text: "shared memory region 'r' was unregistered by force; nothing was written",
+    });
+    expect(face.faults).toEqual([]);
+  });
+
   test("writes all bytes in order, however they are cut", async () => {
     const { bytes, client, face } = await start(3 * 1024 * 1024 + 5);
     const sent = randomBytes(bytes.length);

@@ -122,7 +122,7 @@ export class MemoryDisk implements FileSystem {
 
 function openMemoryFile(file: MemoryFile): OpenFile {
   return {
-    stat: async () => ({ isFile: () => true, mode: 0o100600, uid: process.geteuid?.() ?? 0 }),
+    stat: async () => ({ isFile: () => true, mode: 0o100600, nlink: 1, uid: process.geteuid?.() ?? 0 }),
     read: async (into, offset, length, position) => {
       const bytes = file.content.subarray(position, position + length);
       into.set(bytes, offset);

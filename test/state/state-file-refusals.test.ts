@@ -92,7 +92,7 @@ test("a file of another user is refused", async () => {
     ...systemFiles,
     open: async (...args) => {
       const file = await systemFiles.open(...args);
-      file.stat = async () => ({ isFile: () => true, mode: 0o100600, uid: user + 1 });
+      file.stat = async () => ({ isFile: () => true, mode: 0o100600, uid: user + 1, nlink: 1 });
       return file;
     },
   };

@@ -254,3 +254,12 @@ test("the file is text, a line a record, that says what it is in the first", asy
     "",
   ]);
 });
+
+test("a file that somebody removed is there again with the next change, and all that it held", async () => {
+  const { file } = await openState(path);
+  await file.registered(recordOf(1));
+  rmSync(path);
+  await file.registered(recordOf(2));
+  await file.close();
+  expect(await generationsIn(path)).toEqual([1, 2]);
+});

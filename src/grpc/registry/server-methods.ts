@@ -1,6 +1,6 @@
 import { orAborted } from "../../core/abort.js";
 import type { FaceContext } from "../../core/face-context.js";
-import { maySeeAll } from "../../core/policy.js";
+import { maySee } from "../../core/policy.js";
 import * as wire from "../gen/cudashm/v1/registry.js";
 import type { UnaryMethod } from "../unary-call.js";
 import { encodeMessage } from "../wire.js";
@@ -28,8 +28,7 @@ export function createGetServer({ info, registry }: FaceContext): UnaryMethod<wi
         adoption: {
           pending: BigInt(pending),
           adopted: BigInt(adopted),
-          // Whose they were is not known any more, so they are shown to those who see everyone's.
-          refused: maySeeAll(policy, call) ? [...refused] : [],
+          refused: refused.filter((refusal) => maySee(policy, call, refusal)),
         },
       });
     },

@@ -1,6 +1,6 @@
 import { orAborted } from "../../core/abort.js";
 import type { FaceContext } from "../../core/face-context.js";
-import { maySeeAll } from "../../core/policy.js";
+import { maySee } from "../../core/policy.js";
 import { answerObject } from "../answers.js";
 import type { Exchange } from "../exchange.js";
 import { readQuery } from "./query.js";
@@ -25,10 +25,9 @@ export function createServerState({ info, registry, shutdown }: FaceContext) {
         adoption: {
           pending,
           adopted,
-          // Whose they were is not known any more, so they are shown to those who see everyone's.
-          refused: maySeeAll(policy, exchange.caller)
-            ? refused.map(({ name, generation, reason }) => ({ name, generation, reason }))
-            : [],
+          refused: refused
+            .filter((refusal) => maySee(policy, exchange.caller, refusal))
+            .map(({ name, generation, reason }) => ({ name, generation, reason })),
         },
       });
     },

@@ -21,6 +21,20 @@ describe("DELETE /v1/regions/{name}", () => {
     ]);
   });
 
+  it("by force answers a writer who sends no more", async () => {
+    await using face = await Face.start({ allowContents: true });
+    await face.registerNew("r");
+    const writer = await face.open();
+    writer.send(`PUT ${pathOf("r")}/contents HTTP/1.1\r\nContent-Length: 64\r\n\r\nstalled`);
+    await expect.poll(() => face.registry.status("r").pins).toBe(1);
+    expect(bodyOf(await remove(face, "?force=true"))).toEqual({ closed: true, pins: 0 });
+    const answer = await writer.until(/HTTP\/1\.1 (\d+)[^{]*(\{[^}]*\})/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain(
+      '{"error":"shared memory region \'r\' was unregistered by force; nothing was written"}',
+    );
+  });
+
   it("ignores a body, and the connection goes on", async () => {
     await using face = await Face.start();
     await face.registerNew("r");

@@ -18,7 +18,7 @@ describe("GET /v1", () => {
     expect((await face.get("/v1")).text).toContain('"revision":9007199254740994');
   });
 
-  it("tells what was not taken up again to those who see everyone's regions", async () => {
+  it("tells what was not taken up again to those who would see it", async () => {
     for (const access of ["shared", "owner"] as const) {
       await using face = await Face.start({ registry: { policy: { access, unregisterAll: "all" } } });
       const { handle } = face.driver.allocate(64);

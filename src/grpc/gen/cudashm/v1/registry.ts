@@ -336,7 +336,7 @@ export interface Change {
   kind: ChangeKind;
   reason: Reason;
   revision: bigint;
-  /** As it is after the change. */
+  /** As it is after the change; as it was before, if it is unregistered. */
   region: Region | undefined;
 }
 
