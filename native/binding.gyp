@@ -1,16 +1,9 @@
 {
-  "variables": { "sanitize%": "" },
   "target_defaults": {
     "cflags!": ["-fno-exceptions"],
     "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
     "cflags": ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fvisibility=hidden"],
-    "cflags_cc": ["-std=c++20", "-fexceptions"],
-    "conditions": [
-      ["sanitize != ''", {
-        "cflags": ["-fsanitize=<(sanitize)", "-fno-omit-frame-pointer", "-g", "-O1"],
-        "ldflags": ["-fsanitize=<(sanitize)"]
-      }]
-    ]
+    "cflags_cc": ["-std=c++20", "-fexceptions"]
   },
   "targets": [
     {

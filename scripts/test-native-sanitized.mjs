@@ -2,13 +2,14 @@
 // Node processes that end in every way. Fails on any report, and on any memory of ours that is leaked.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import { createCudaDriver } from "../dist/native/driver-selection.js";
-import { root, treeHash } from "./tree-hash.mjs";
+import { root } from "./tree-hash.mjs";
 
-const folder = join(root, "node_modules", ".cache", "cudashm-asan");
+// The C++ tests are built there as well, of the same objects.
+const folder = join(root, "node_modules", ".cache", "cudashm-native-tests", "address-undefined");
 const hang = 600_000;
 const faults = [
   "cuDevicePrimaryCtxRetain@2=2",
@@ -80,35 +81,18 @@ function build() {
     rmSync(join(folder, part), { recursive: true, force: true });
     cpSync(join(root, part), join(folder, part), { recursive: true });
   }
-  const sources = ["native/binding.gyp", "native/src", "native/emulated"];
-  const stamp = join(folder, "stamp");
-  const wanted = `${process.versions.modules} ${process.arch} ${treeHash(sources)}`;
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
-  rmSync(stamp, { force: true });
-  rmSync(join(folder, "native"), { recursive: true, force: true });
-  mkdirSync(join(folder, "native"), { recursive: true });
-  for (const source of sources) cpSync(join(root, source), join(folder, source), { recursive: true });
-  process.stdout.write("building the addon with sanitizers ...\n");
-  const prefix = dirname(dirname(process.execPath));
-  const headers = existsSync(join(prefix, "include", "node", "node_api.h"));
-  const { status } = spawnSync(
-    join(root, "node_modules", ".bin", "node-gyp"),
-    [
-      "-C",
-      join(folder, "native"),
-      "rebuild",
-      "--jobs=max",
-      "--loglevel=error",
-      "--",
-      "-Dsanitize=address,undefined",
-    ],
-    {
-      stdio: ["ignore", "ignore", "inherit"],
-      env: headers ? { npm_config_nodedir: prefix, ...process.env } : process.env,
-    },
-  );
+  const make = ["-s", `-j${availableParallelism()}`, "-C", join(root, "native", "test"), "node"];
+  const { status } = spawnSync("make", [...make, `BUILD=${folder}`, `NODE_PREFIX=${nodePrefix()}`], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   if (status !== 0) fail("the build with sanitizers failed");
-  writeFileSync(stamp, wanted);
+}
+
+/** Where node-gyp, which may have downloaded them, has Node's headers from. */
+function nodePrefix() {
+  const settings = readFileSync(join(root, "native", "build", "config.gypi"), "utf8");
+  const prefix = /"nodedir": "(.+)"/.exec(settings)?.[1];
+  return prefix ?? fail("the addon has not been built: npm run setup");
 }
 
 function runtime(name) {

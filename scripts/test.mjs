@@ -2,11 +2,13 @@
 // the tally. With arguments it runs only the tests that match them: `npm test -- test/core`.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "./tree-hash.mjs";
 
 const bin = (name) => join(root, "node_modules", ".bin", name);
+
+const makeNative = ["make", "-s", `-j${availableParallelism()}`, "-C", "native/test"];
 
 const checks = [
   ["lint and format", bin("biome"), "check", "--error-on-warnings", "."],
@@ -14,8 +16,8 @@ const checks = [
   ["nothing unused", bin("knip"), "--no-progress"],
   ["generated code is current", process.execPath, "scripts/check-generated.mjs"],
   ["README has every flag", process.execPath, "scripts/readme-flags.mjs", "--check"],
-  ["emulated driver under ASan and UBSan", "make", "-s", "-C", "native/test/emulated", "check"],
-  ["native layer under ASan and UBSan", "make", "-s", "-C", "native/test/addon", "check"],
+  ["emulated driver under ASan and UBSan", ...makeNative, "check-emulated"],
+  ["native layer under ASan and UBSan", ...makeNative, "check-addon"],
   ["addon under ASan and LeakSanitizer", process.execPath, "scripts/test-native-sanitized.mjs"],
 ];
 

@@ -8,11 +8,11 @@ namespace cudashm::emulated {
 namespace {
 
 // Addresses no processor accepts, so that reading through a context crashes as it would not by luck alone.
-constexpr ContextId id_base = 0xC0DA'0000'0000'0000;
-constexpr ContextId first_created_id = id_base + 0x10000;
+constexpr ContextId context_id_base = 0xC0DA'0000'0000'0000;
+constexpr ContextId first_created_id = context_id_base + 0x10000;
 
 /** A device's primary context has the same name each time it comes to life, as on NVIDIA's driver. */
-ContextId primary_id(CUdevice device) { return id_base + 1 + static_cast<ContextId>(device); }
+ContextId primary_id(CUdevice device) { return context_id_base + 1 + static_cast<ContextId>(device); }
 
 CUcontext to_pointer(ContextId id) { return reinterpret_cast<CUcontext>(id); }
 ContextId to_id(CUcontext context) { return reinterpret_cast<ContextId>(context); }

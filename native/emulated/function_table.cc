@@ -6,26 +6,32 @@
 namespace cudashm::emulated {
 namespace {
 
+// Of their own, since they are looked up while the library is loaded, when the rows may not be there yet.
+constexpr const char* names[] = {
+#define X(name, asked, version) #name,
+    CUDASHM_EMULATED_FUNCTIONS(X)
+#undef X
+};
+
 struct Row {
-  const char* name;
   std::string_view asked;
   int version;
   void* address;
 };
 
 const Row rows[] = {
-#define X(name, asked, version) {#name, asked, version, reinterpret_cast<void*>(&name)},
+#define X(name, asked, version) {asked, version, reinterpret_cast<void*>(&name)},
     CUDASHM_EMULATED_FUNCTIONS(X)
 #undef X
 };
 
 }  // namespace
 
-const char* function_name(Function function) { return rows[static_cast<unsigned>(function)].name; }
+const char* function_name(Function function) { return names[static_cast<unsigned>(function)]; }
 
 std::optional<Function> find_function(std::string_view exported) {
   for (unsigned index = 0; index < function_count; ++index) {
-    if (exported == rows[index].name) return static_cast<Function>(index);
+    if (exported == names[index]) return static_cast<Function>(index);
   }
   return std::nullopt;
 }

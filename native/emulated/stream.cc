@@ -8,7 +8,7 @@ namespace cudashm::emulated {
 namespace {
 
 // As for contexts: an address no processor accepts.
-constexpr uint64_t id_base = 0xC0DB'0000'0000'0000;
+constexpr uint64_t stream_id_base = 0xC0DB'0000'0000'0000;
 constexpr uint64_t last_builtin = 2;
 
 CUresult refuse_unknown() { return refuse(CUDA_ERROR_INVALID_HANDLE, "there is no such stream"); }
@@ -23,7 +23,7 @@ CUresult create_stream(CUstream* stream, unsigned flags) {
   ContextId context_id = 0;
   Context* context = nullptr;
   if (const CUresult refusal = require_context(state(), context_id, context)) return refusal;
-  const uint64_t id = id_base + ++state().last_id;
+  const uint64_t id = stream_id_base + ++state().last_id;
   state().streams.emplace(id, context_id);
   *stream = reinterpret_cast<CUstream>(id);
   return CUDA_SUCCESS;

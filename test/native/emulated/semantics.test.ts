@@ -1,11 +1,12 @@
+import { availableParallelism } from "node:os";
 import { expect, it } from "vitest";
 import { library, repository, run } from "./emulated-driver.js";
 
-const source = `${repository}native/test/emulated`;
-const built = `${repository}node_modules/.cache/cudashm-emulated-tests`;
+const built = `${repository}node_modules/.cache/cudashm-native-tests/plain`;
 
-// The same C++ program that `make check` runs under sanitizers, here on the library as it ships.
-await run("make", ["-s", "-C", source, "program", "SANITIZE=", `OUT=${built}`]);
+// The same C++ program that `make check-emulated` runs under sanitizers, here on the library as it ships.
+const make = ["-s", `-j${availableParallelism()}`, "-C", `${repository}native/test`];
+await run("make", [...make, "emulated-tests", "SANITIZE=", `BUILD=${built}`]);
 const program = `${built}/emulated_tests`;
 const names = (await run(program, ["--list"])).stdout.trimEnd().split("\n");
 
