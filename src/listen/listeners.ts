@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
 import { closed, listenTcp } from "./tcp.js";
-import { createTlsAcceptor, type ServerTls } from "./tls.js";
+import { createTlsAcceptor, type SecureKind, type ServerTls } from "./tls.js";
 import { listenUnix, type UnixSocketOptions } from "./unix-socket.js";
 
 export interface ListenOptions {
@@ -16,11 +16,8 @@ export interface ListenOptions {
 }
 
 /** What the protocol that is spoken on the connections asks for. */
-export interface ConnectionKind {
-  /** Its name in TLS. */
+export interface ConnectionKind extends SecureKind {
   readonly alpn: "h2" | "http/1.1";
-  /** Whether a client that has said all it has to say still waits for answers. */
-  readonly allowHalfOpen: boolean;
   /** Ends a connection that is one too many, where there is something to tell it. */
   readonly refuse?: ((socket: Socket) => void) | undefined;
 }
@@ -62,7 +59,7 @@ export async function openListeners(
   };
   const onTcp = (socket: Socket) => onConnection(socket, "tcp");
   const onUnix = (socket: Socket) => onConnection(socket, "unix");
-  const tls = options.tls && createTlsAcceptor(options.tls, alpn, onTcp);
+  const tls = options.tls && createTlsAcceptor(options.tls, { alpn, allowHalfOpen }, onTcp);
   const socketOptions = { allowHalfOpen, noDelay: true };
 
   const servers: Server[] = [];

@@ -22,13 +22,21 @@ export interface TlsAcceptor {
 
 const handshakeTimeoutMs = 20_000;
 
+/** What the protocol behind the handshake asks for. */
+export interface SecureKind {
+  /** Its name in TLS. */
+  readonly alpn: string;
+  /** Whether a client that has said all it has to say still waits for answers. */
+  readonly allowHalfOpen: boolean;
+}
+
 /**
  * Calls `onSecure` with each connection that has got through the handshake; who does not is let go. A change of
  * `tls` concerns connections to come.
  */
 export function createTlsAcceptor(
   tls: ServerTls,
-  alpn: string,
+  { alpn, allowHalfOpen }: SecureKind,
   onSecure: (socket: TLSSocket) => void,
 ): TlsAcceptor {
   const handshakes = new Map<string, Socket>();
@@ -41,6 +49,7 @@ export function createTlsAcceptor(
   });
   server.on("secureConnection", (socket) => {
     handshakes.delete(peerOf(socket));
+    socket.allowHalfOpen = allowHalfOpen;
     // A session of HTTP/2 leaves the errors of its TLS socket to whoever made that.
     socket.on("error", () => {});
     onSecure(socket);
@@ -55,6 +64,8 @@ export function createTlsAcceptor(
   return {
     accept(socket) {
       const peer = peerOf(socket);
+      // Who ends in the middle of a handshake has nothing to wait for, and would stay until the timeout.
+      socket.allowHalfOpen = false;
       handshakes.set(peer, socket);
       socket.once("close", () => {
         if (handshakes.get(peer) === socket) handshakes.delete(peer);

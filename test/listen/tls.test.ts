@@ -43,17 +43,25 @@ interface Served {
   readonly refusals: readonly string[];
 }
 
-/** A server that greets whoever gets through TLS, and echoes what they say. */
-async function serve({ mutual = false, alpn = "http/1.1" as "http/1.1" | "h2" } = {}): Promise<Served> {
+/**
+ * A server that greets whoever gets through TLS, and echoes what they say; with `allowHalfOpen` it says goodbye once
+ * they have said it all.
+ */
+async function serve({
+  mutual = false,
+  alpn = "http/1.1" as "http/1.1" | "h2",
+  allowHalfOpen = false,
+} = {}): Promise<Served> {
   const files = await TlsFiles.open({ ...live, clientRoots: mutual ? liveRoots : null });
   const refusals: string[] = [];
   files.onRefused = (why) => refusals.push(why);
   const listeners = await openListeners(
     { host: "127.0.0.1", port: 0, tls: files },
-    { alpn, allowHalfOpen: false },
+    { alpn, allowHalfOpen },
     (socket) => {
       socket.write("hello");
-      socket.pipe(socket);
+      if (allowHalfOpen) socket.resume().on("end", () => setImmediate(() => socket.end("goodbye")));
+      else socket.pipe(socket);
     },
   );
   onTestFinished(async () => {
@@ -200,6 +208,18 @@ test("what is no TLS is let go, and others are served on", async () => {
   brief.resetAndDestroy();
   await greeted(port);
   expect(refusals).toEqual(["ERR_SSL_HTTP_REQUEST", "ECONNRESET"]);
+});
+
+test("a client that ends in the middle of a handshake is let go at once, and one that is through may end its half", async () => {
+  const { port } = await serve({ allowHalfOpen: true });
+  for (const said of ["", "160301", "160301010001000000"]) {
+    const socket = connectTcp({ port, host: "127.0.0.1", allowHalfOpen: true }).resume();
+    socket.on("error", () => {}).end(Buffer.from(said, "hex"));
+    await once(socket, "close");
+  }
+  const through = await greeted(port);
+  through.end("the last word");
+  expect(String((await once(through, "data"))[0])).toBe("goodbye");
 });
 
 test("closing lets go of who is in the middle of a handshake, and waits for who is through", async () => {
