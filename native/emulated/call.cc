@@ -5,17 +5,16 @@
 #include "call_counters.h"
 #include "call_log.h"
 #include "environment.h"
+#include "fault_file.h"
+#include "injections.h"
 #include "lifecycle.h"
 
 namespace cudashm::emulated {
 namespace {
 
-template <typename Value>
-std::optional<Value> injected(const std::vector<Injection<Value>>& injections, Function function, uint64_t number) {
-  for (const auto& injection : injections) {
-    if (injection.function == function && (!injection.call || *injection.call == number)) return injection.value;
-  }
-  return std::nullopt;
+CUresult force(CUresult fault, const char* variable) {
+  note_if_sticky(fault);
+  return refuse(fault, "forced by %s", variable);
 }
 
 CUresult refusal_before_body(Function function, Stage stage, uint64_t number) {
@@ -23,9 +22,9 @@ CUresult refusal_before_body(Function function, Stage stage, uint64_t number) {
     if (const CUresult standing = standing_refusal()) return standing;
   }
   if (const auto fault = injected(environment().faults, function, number)) {
-    note_if_sticky(*fault);
-    return refuse(*fault, "forced by CUDASHM_EMULATED_FAULTS");
+    return force(static_cast<CUresult>(*fault), "CUDASHM_EMULATED_FAULTS");
   }
+  if (const auto fault = fault_of_file(function)) return force(*fault, "CUDASHM_EMULATED_FAULTS_FILE");
   if (stage == Stage::initialised && !initialised()) {
     return refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit has not succeeded in this process");
   }
@@ -40,7 +39,9 @@ Call::Call(Function function, Stage stage) : function_(function) {
   timed_ = call_log_is_open();
   if (timed_) start_ = std::chrono::steady_clock::now();
   const uint64_t number = count_call(function);
-  if (const auto delay = injected(environment().delays, function, number)) std::this_thread::sleep_for(*delay);
+  if (const auto delay = injected(environment().delays, function, number)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(*delay));
+  }
   refusal_ = refusal_before_body(function, stage, number);
 }
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -17,24 +16,6 @@ constexpr const char* hide = "HIDE";
 constexpr int most_devices = 16;
 constexpr uint64_t most_memory = uint64_t{1} << 46;
 constexpr uint64_t longest_delay_ms = 24ULL * 60 * 60 * 1000;
-constexpr uint64_t largest_result = 999;
-
-std::optional<uint64_t> parse_number(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split(std::string_view list) {
-  std::vector<std::string_view> items;
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    items.push_back(list.substr(0, comma));
-    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
-  }
-  return items;
-}
 
 class Reader {
  public:
@@ -62,27 +43,12 @@ class Reader {
     if (const auto value = get(name)) target = *value;
   }
 
-  /** Items of the form function=value or function@call=value. */
-  template <typename Value>
-  void injections(const char* name, uint64_t least, uint64_t most, std::vector<Injection<Value>>& target) {
+  void injections(const char* name, uint64_t least, uint64_t most, std::vector<Injection>& target) {
     const auto value = get(name);
     if (!value) return;
-    for (const std::string_view item : split(*value)) {
-      const size_t equals = item.find('=');
-      const size_t at = item.substr(0, equals).find('@');
-      const auto function = find_function(item.substr(0, std::min(equals, at)));
-      const auto number = parse_number(equals == std::string_view::npos ? "" : item.substr(equals + 1));
-      std::optional<uint64_t> call;
-      if (at != std::string_view::npos) call = parse_number(item.substr(at + 1, equals - at - 1));
-      if (!function || !number || *number < least || *number > most ||
-          (at != std::string_view::npos && (!call || *call == 0))) {
-        problem(name, item,
-                "function=value or function@call=value, with an exported function of the emulated driver, a value "
-                "from " + std::to_string(least) + " to " + std::to_string(most) + " and calls counted from 1");
-        continue;
-      }
-      target.push_back({*function, call, Value(static_cast<int>(*number))});
-    }
+    target = parse_injections(*value, least, most, [&](std::string_view item, const std::string& expected) {
+      problem(name, item, expected);
+    });
   }
 
   void hidden(const char* name, std::array<bool, function_count>& target) {
@@ -162,6 +128,7 @@ Environment read_environment() {
   reader.number("DRIVER_VERSION", 2000, 99990, environment.driver_version);
   reader.text("UUID_SEED", environment.uuid_seed);
   reader.injections("FAULTS", 1, largest_result, environment.faults);
+  reader.text("FAULTS_FILE", environment.faults_path);
   reader.injections("DELAYS", 1, longest_delay_ms, environment.delays);
   environment.problems.insert(environment.problems.end(), hidden_functions().problems.begin(),
                               hidden_functions().problems.end());

@@ -1,24 +1,17 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "driver_api.h"
 #include "function_table.h"
+#include "injections.h"
 
 namespace cudashm::emulated {
 
-/** A forced result or a delay: on one call of the process, counted from 1, or on every call. */
-template <typename Value>
-struct Injection {
-  Function function;
-  std::optional<uint64_t> call;
-  Value value;
-};
+/** The largest number that can be forced as a result. */
+inline constexpr uint64_t largest_result = 999;
 
 /** The CUDASHM_EMULATED_* variables as they stood at the process's first call into the driver. */
 struct Environment {
@@ -26,8 +19,10 @@ struct Environment {
   uint64_t memory_bytes = uint64_t{8} << 30;
   int driver_version = 12080;
   std::string uuid_seed = "cudashm";
-  std::vector<Injection<CUresult>> faults;
-  std::vector<Injection<std::chrono::milliseconds>> delays;
+  std::vector<Injection> faults;
+  std::string faults_path;
+  /** Their values are milliseconds. */
+  std::vector<Injection> delays;
   bool no_ipc = false;
   bool no_peer = false;
   bool old_reopen = false;

@@ -1,3 +1,4 @@
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -55,6 +56,45 @@ TEST("After a sticky fault every later call answers it", "CUDASHM_EMULATED_FAULT
   CHECK_EQUAL(cu().cuDeviceGetCount(&count), 700);
   CHECK_OK(cu().cuGetErrorName(700, &name));
   CHECK(std::strcmp(name, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+}
+
+namespace {
+
+/** What the tests' CUDASHM_EMULATED_FAULTS_FILE leads to. */
+constexpr int faults_file = 900;
+
+void put_faults(const std::string& list) {
+  const int file = memfd_create("faults", 0);
+  CHECK(write(file, list.data(), list.size()) == static_cast<ssize_t>(list.size()));
+  CHECK(dup2(file, faults_file) == faults_file);
+  close(file);
+}
+
+}  // namespace
+
+TEST("A file of faults is read again when it changes, and calls are counted from then on",
+     "CUDASHM_EMULATED_FAULTS_FILE=/proc/self/fd/900") {
+  CUdeviceptr pointer = 0;
+  use_device();
+  CHECK_OK(cu().cuMemAlloc_v2(&pointer, 64));
+  for (int round = 0; round < 3; ++round) {
+    put_faults("cuMemAlloc_v2@2=2,cuMemFree_v2=1\n");
+    CHECK_OK(cu().cuMemAlloc_v2(&pointer, 64));
+    CHECK_EQUAL(cu().cuMemAlloc_v2(&pointer, 64), 2);
+    CHECK(std::strcmp(cu().cudashm_emulated_reason(), "forced by CUDASHM_EMULATED_FAULTS_FILE") == 0);
+    CHECK_OK(cu().cuMemAlloc_v2(&pointer, 64));
+    CHECK_EQUAL(cu().cuMemFree_v2(pointer), 1);
+  }
+  close(faults_file);
+  CHECK_OK(cu().cuMemFree_v2(pointer));
+}
+
+TEST("While a file of faults cannot be used every call is refused",
+     "CUDASHM_EMULATED_FAULTS_FILE=/proc/self/fd/900") {
+  put_faults("cuMemAlloc_v2@0=2");
+  CHECK_EQUAL(cu().cuInit(0), CUDA_ERROR_INVALID_VALUE);
+  put_faults("");
+  use_device();
 }
 
 TEST("An open that never returns keeps no other call waiting",
