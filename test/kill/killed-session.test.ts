@@ -172,7 +172,7 @@ describe.skipIf(testDriver !== "emulated")("a session", { timeout: 600_000 }, ()
   test("whose peer has fallen silent ends when keepalive finds out, or can be resumed from then on", async () => {
     const args = ["--grpc-keepalive-time=300", "--grpc-keepalive-timeout=1000"];
     await using running = await startRunning(join(folder, "silent"), args);
-    const { grpcAddress, watcher } = running;
+    const { grpcAddress, watcher, faces } = running;
     await inRounds({ seed: 14, rounds: 1 }, async (random) => {
       await using proxy = await openTcpProxy(grpcAddress);
       const sessions: { readonly session: HeldSession; readonly members: readonly Member[] }[] = [];
@@ -190,6 +190,8 @@ describe.skipIf(testDriver !== "emulated")("a session", { timeout: 600_000 }, ()
       }
       expectMapped(running, last?.members ?? []);
       resumed.cancel();
+      expect(await random.pick(faces).unregisterAll(anonymous)).toMatchObject({ kind: "done" });
+      expectMapped(running, []);
     });
   });
 
