@@ -1,4 +1,4 @@
-import { stringify } from "lossless-json";
+import { exactJson } from "./exact-json.js";
 import type { AnswerBody, AnswerHeaders, Exchange } from "./exchange.js";
 
 const json = "application/json";
@@ -19,7 +19,7 @@ export function answerJson(exchange: Exchange, body: AnswerBody): Response {
 
 /** Success with an object, in its order; a bigint keeps every digit. */
 export function answerObject(exchange: Exchange, object: Readonly<Record<string, unknown>>): Response {
-  return answerJson(exchange, stringify(object) ?? "");
+  return answerJson(exchange, exactJson(object));
 }
 
 /** `{"error":"..."}`, which is what every client looks for in an answer that is not 200. */

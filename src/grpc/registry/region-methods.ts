@@ -1,4 +1,5 @@
 import { RegistryError } from "../../core/errors.js";
+import { inSlices } from "../../core/event-loop.js";
 import { clientShmDisabledText, type FaceContext } from "../../core/face-context.js";
 import { invalidArguments } from "../../core/refusals.js";
 import type { RegionStatus } from "../../core/region.js";
@@ -36,11 +37,15 @@ export function createList({ registry }: FaceContext): UnaryMethod<wire.ListRequ
     request: wire.ListRequest,
     async handle(request, call) {
       const { regions, nextPageToken, revision } = await registry.list(queryFromWire(request), call);
-      return encodeMessage(wire.ListResponse, {
-        regions: regions.map(regionToWire),
-        nextPageToken,
-        revision,
+      // Messages one after the other are one message, with the regions of all.
+      const parts: Buffer[] = [];
+      await inSlices(regions, (region) => {
+        const one = { regions: [regionToWire(region)], nextPageToken: "", revision: 0n };
+        parts.push(encodeMessage(wire.ListResponse, one));
+        return true;
       });
+      parts.push(encodeMessage(wire.ListResponse, { regions: [], nextPageToken, revision }));
+      return Buffer.concat(parts);
     },
   };
 }

@@ -1,6 +1,6 @@
-import { stringify } from "lossless-json";
 import type { WatchedChange } from "../../core/change-history.js";
 import type { RegistryError } from "../../core/errors.js";
+import { exactJson } from "../exact-json.js";
 import { type Json, regionJson } from "./region-json.js";
 
 /** What the HTML standard calls a stream of events. */
@@ -44,5 +44,5 @@ export function errorText({ code, message }: RegistryError): string {
 // JSON has no line end in it, so one line of data holds it.
 function eventText(event: string, data: Json, id?: EventId): string {
   const line = id === undefined ? "" : `id: ${id.instanceId}/${id.revision}\n`;
-  return `${line}event: ${event}\ndata: ${stringify(data)}\n\n`;
+  return `${line}event: ${event}\ndata: ${exactJson(data)}\n\n`;
 }

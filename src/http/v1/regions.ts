@@ -1,9 +1,11 @@
+import { inSlices } from "../../core/event-loop.js";
 import type { FaceContext } from "../../core/face-context.js";
 import { invalidArguments } from "../../core/refusals.js";
 import { regionNameProblem } from "../../core/region-name.js";
-import { answerObject } from "../answers.js";
+import { answerJson, answerObject } from "../answers.js";
 import { callContext, callerContext } from "../call-context.js";
 import { assertClientShm } from "../client-shm.js";
+import { exactJson } from "../exact-json.js";
 import type { Exchange } from "../exchange.js";
 import { nameInPath } from "../request-target.js";
 import { durationIn, flagIn, readQuery, textIn, uint64In, wordIn } from "./query.js";
@@ -39,11 +41,16 @@ export function createRegions(context: FaceContext, maxInputSize: number) {
         },
         callerContext(exchange),
       );
-      return answerObject(exchange, {
-        regions: page.regions.map(regionJson),
-        next_page_token: page.nextPageToken,
-        revision: page.revision,
+      const regions: string[] = [];
+      await inSlices(page.regions, (region) => {
+        regions.push(exactJson(regionJson(region)));
+        return true;
       });
+      const token = JSON.stringify(page.nextPageToken);
+      return answerJson(
+        exchange,
+        `{"regions":[${regions.join(",")}],"next_page_token":${token},"revision":${page.revision}}`,
+      );
     },
 
     async get(exchange: Exchange): Promise<Response> {
