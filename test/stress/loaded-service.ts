@@ -136,6 +136,16 @@ export class LoadedService implements AsyncDisposable {
     }
   }
 
+  /** Resolves once so many requests are under way; rejects if that takes long. */
+  async untilRequests(count: number): Promise<void> {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const underWay = (await this.metrics()).sum("cudashm_requests_in_flight");
+      if (underWay >= count) return;
+      if (performance.now() > deadline) throw new Error(`${underWay} requests are under way, not ${count}`);
+    }
+  }
+
   /** Sends SIGTERM; resolves with how it ended. */
   stop(): Promise<ProcessEnd> {
     return this.#process.kill("SIGTERM");

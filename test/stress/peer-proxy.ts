@@ -1,52 +1,56 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** How many bytes pass freely in each direction of a connection; those after them come slowly. */
-export interface FreeBytes {
-  /** From the client to the service. */
+export interface PeerProxyOptions {
+  /** Bytes of a connection that pass freely from the client to the service; all unless given. */
   readonly up?: number;
-  /** From the service to the client. */
+  /** The same from the service to the client. */
   readonly down?: number;
+  /**
+   * What comes after those: a byte a second, or nothing ever again, in neither direction, not even the connection's
+   * end, as when a machine loses its power.
+   */
+  readonly afterwards?: "slow" | "silent";
 }
 
-/** A byte a second, once there are no free ones left. */
+type Afterwards = NonNullable<PeerProxyOptions["afterwards"]>;
+
 const slowMs = 1000;
 
-/**
- * A way to a service for clients that are slow, fall silent or vanish. What is not passed on stays with its sender:
- * nothing is gathered here.
- */
+/** A way to a service for clients that are slow or vanish. What does not pass stays with its sender. */
 export class PeerProxy implements AsyncDisposable {
   readonly #server: Server;
-  readonly #pairs = new Set<readonly [Direction, Direction]>();
-  #isFrozen = false;
+  readonly #sockets = new Set<Socket>();
 
-  private constructor(
-    target: string,
-    { up = Number.POSITIVE_INFINITY, down = Number.POSITIVE_INFINITY }: FreeBytes,
-  ) {
-    const [host = "", port = ""] = target.split(":");
-    // Whoever half-closes is passed on as that.
+  private constructor(target: string, options: PeerProxyOptions) {
+    const { up = Number.POSITIVE_INFINITY, down = Number.POSITIVE_INFINITY, afterwards = "slow" } = options;
+    const [host, port] = target.split(":");
     this.#server = createServer({ allowHalfOpen: true }, (client) => {
       const service = connect({ host, port: Number(port), allowHalfOpen: true });
-      const pair = [new Direction(client, service, up), new Direction(service, client, down)] as const;
-      this.#pairs.add(pair);
-      const close = () => {
-        if (this.#isFrozen) return;
-        this.#pairs.delete(pair);
-        client.destroy();
-        service.destroy();
+      let isSilent = false;
+      const fallSilent = () => {
+        isSilent = true;
+        for (const direction of directions) direction.stop();
       };
-      for (const socket of [client, service])
-        socket
-          .setNoDelay()
-          .on("error", () => {})
-          .on("close", close);
+      const directions = [
+        new Direction(client, service, up, afterwards, fallSilent),
+        new Direction(service, client, down, afterwards, fallSilent),
+      ];
+      for (const socket of [client, service]) {
+        this.#sockets.add(socket);
+        socket.setNoDelay().on("error", () => {});
+        socket.on("close", () => {
+          this.#sockets.delete(socket);
+          if (isSilent) return;
+          client.destroy();
+          service.destroy();
+        });
+      }
     });
   }
 
-  static async open(target: string, free: FreeBytes = {}): Promise<PeerProxy> {
-    const proxy = new PeerProxy(target, free);
+  static async open(target: string, options: PeerProxyOptions = {}): Promise<PeerProxy> {
+    const proxy = new PeerProxy(target, options);
     proxy.#server.listen(0, "127.0.0.1");
     await once(proxy.#server, "listening");
     return proxy;
@@ -59,17 +63,10 @@ export class PeerProxy implements AsyncDisposable {
 
   /** Ends every connection at once. */
   cut(): void {
-    for (const [one] of this.#pairs) one.destroy();
-  }
-
-  /** From now on neither side hears anything of the other, not even that it is gone. */
-  freeze(): void {
-    this.#isFrozen = true;
-    for (const pair of this.#pairs) for (const direction of pair) direction.freeze();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isFrozen = false;
     this.cut();
     this.#server.close();
     await once(this.#server, "close");
@@ -80,29 +77,26 @@ export class PeerProxy implements AsyncDisposable {
 class Direction {
   readonly #from: Socket;
   readonly #to: Socket;
+  readonly #afterwards: Afterwards;
+  readonly #fallSilent: () => void;
   #free: number;
   #slow: NodeJS.Timeout | undefined;
 
-  constructor(from: Socket, to: Socket, free: number) {
+  constructor(from: Socket, to: Socket, free: number, afterwards: Afterwards, fallSilent: () => void) {
     this.#from = from;
     this.#to = to;
     this.#free = free;
-    from
-      .on("readable", this.#pass)
-      .on("end", this.#end)
-      .on("close", () => clearInterval(this.#slow));
+    this.#afterwards = afterwards;
+    this.#fallSilent = fallSilent;
+    from.on("readable", this.#pass).on("end", this.#end);
+    from.on("close", () => clearInterval(this.#slow));
     to.on("drain", this.#pass);
   }
 
-  freeze(): void {
+  stop(): void {
     clearInterval(this.#slow);
     this.#from.off("readable", this.#pass).off("end", this.#end);
     this.#to.off("drain", this.#pass);
-  }
-
-  destroy(): void {
-    this.#from.destroy();
-    this.#to.destroy();
   }
 
   readonly #end = () => this.#to.end();
@@ -118,9 +112,12 @@ class Direction {
       this.#free -= passed.length;
       this.#to.write(passed);
     }
-    this.#slow ??= setInterval(() => {
-      const bytes: Buffer | null = this.#from.read(1);
-      if (bytes !== null) this.#to.write(bytes);
-    }, slowMs);
+    if (this.#afterwards === "silent") this.#fallSilent();
+    else this.#slow ??= setInterval(this.#passOne, slowMs);
+  };
+
+  readonly #passOne = (): void => {
+    const byte: Buffer | null = this.#from.read(1);
+    if (byte !== null) this.#to.write(byte);
   };
 }

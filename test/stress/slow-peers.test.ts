@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { testDriver } from "../helpers/cudashm.js";
+import { HttpFaceClient } from "./http-face-client.js";
+import { LoadedService } from "./loaded-service.js";
+import { stressPlan } from "./plan.js";
+import { percentile, probe } from "./probe.js";
+import { memoryVariables, SharedMemories } from "./shared-memory.js";
+import { SlowPeers } from "./slow-peers.js";
+
+const region = "large";
+/** Clients by themselves and beside such peers take turns so often, so that what else the machine does counts for both. */
+const phases = 2;
+const largeBytes = 64 * 1024 * 1024;
+
+/** Of each kind, of which there are 22. */
+const count = 4;
+
+/** What is held for a reader that takes nothing is a piece of 1 MiB or two, of the 64 that the region has. */
+const mostGrowthBytes = 160 * 1024 * 1024;
+
+test.skipIf(testDriver !== "emulated")(
+  "clients that read and write a byte a second, vanish or are stopped harm no other client, and hold little memory",
+  { timeout: 600_000 },
+  async () => {
+    const { seconds } = stressPlan({ seed: 0, seconds: 6 });
+    await using large = await SharedMemories.create(1, largeBytes);
+    await using small = await SharedMemories.create(1, 4096);
+    const [[largeMemory], [memory]] = [large.all, small.all];
+    if (largeMemory === undefined || memory === undefined) throw new Error("there is no memory");
+    await using service = await LoadedService.start(["--context-linger-secs=0"], memoryVariables);
+    using http = new HttpFaceClient(service.httpAddress);
+    await probe(service, memory, 1);
+    const rest = await service.atRest();
+    const alone: number[] = [];
+    const besidePeers: number[] = [];
+
+    for (let phase = 0; phase < phases; phase++) {
+      const { code } = await http.call(
+        { op: "registerAsTriton", name: region, memory: largeMemory },
+        null,
+        null,
+      );
+      expect(code).toBe("OK");
+      alone.push(...(await probe(service, memory, seconds / phases / 2)));
+      const { residentBytes } = service.footprint();
+      await using peers = await SlowPeers.open({ service, region, memory, count });
+      besidePeers.push(...(await probe(service, memory, seconds / phases / 2)));
+      expect(service.footprint().residentBytes - residentBytes).toBeLessThan(mostGrowthBytes);
+      // Whoever pins the memory and does nothing with it has it taken away.
+      const release = { op: "release", name: region, waitMs: 0, force: true } as const;
+      expect(await http.call(release, null, null)).toMatchObject({ code: "OK", body: { closed: true } });
+      await peers[Symbol.asyncDispose]();
+    }
+
+    const [quick, slow] = [percentile(alone, 99), percentile(besidePeers, 99)];
+    for (const samples of [alone, besidePeers]) expect(samples.length).toBeGreaterThan(300);
+    expect(slow, `p99 in milliseconds; ${quick} without such clients`).toBeLessThan(4 * quick + 25);
+    http[Symbol.dispose]();
+    await service.untilQuiet(rest);
+    expect(service.calls.openHandles()).toBe(0);
+    expect(service.warnings.filter(({ level }) => Number(level) >= 50)).toEqual([]);
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    expect(service.errorText).toBe("");
+  },
+);
