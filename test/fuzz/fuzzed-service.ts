@@ -49,7 +49,7 @@ export class FuzzedService implements AsyncDisposable {
   }
 
   /** With `needsToken` it answers only `tokens`. */
-  static async start({ needsToken = false } = {}): Promise<FuzzedService> {
+  static async start({ needsToken = false, args = [] as readonly string[] } = {}): Promise<FuzzedService> {
     const folder = mkdtempSync(join(tmpdir(), "cudashm-fuzz-"));
     const log = callLog();
     const tokenFile = join(folder, "tokens");
@@ -61,8 +61,8 @@ export class FuzzedService implements AsyncDisposable {
     const host = await ExporterHost.start(await buildExporter(folder));
     const allocations: Allocation[] = [];
     for (const seed of [1, 2]) allocations.push(await host.allocate(0, allocationBytes, seed));
-    const args = ["--allow-contents", ...(needsToken ? [`--token-file=${tokenFile}`] : [])];
-    const service = await startService(args, { ...deviceVariables, ...log.variables });
+    const allArgs = ["--allow-contents", ...(needsToken ? [`--token-file=${tokenFile}`] : []), ...args];
+    const service = await startService(allArgs, { ...deviceVariables, ...log.variables });
     const fuzzed = new FuzzedService(service, log, folder, host, allocations);
     // What it opens once, it has open from here on.
     await fuzzed.register("first");
