@@ -165,6 +165,8 @@ test(
   "a body that was spoiled is taken for what it says then, or refused",
   async () => {
     await service.register("first");
+    // Then it may end by itself.
+    let hasLease = false;
     const documents = [
       registration(),
       registration().replace(/"exporter":\{[^}]*\},/, ""),
@@ -181,7 +183,10 @@ test(
           expectNoHandle(answer);
           expect([200, 400]).toContain(answer.status);
           if (await service.has(name)) await service.unregister(name);
-          expect(await service.has("first")).toBe(true);
+          hasLease ||= where[1].endsWith("/renew") && answer.status === 200;
+          if (await service.has("first")) return;
+          expect(hasLease).toBe(true);
+          await service.register("first");
         },
       ),
       400,
