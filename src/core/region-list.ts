@@ -70,7 +70,7 @@ export class RegionList<Region extends { readonly name: string }> {
 }
 
 /** Where in `regions`, sorted, the name is, or should be. */
-export function indexIn(regions: readonly { readonly name: string }[], name: string): number {
+function indexIn(regions: readonly { readonly name: string }[], name: string): number {
   return lowestWhere(
     regions.length,
     (index) => compareRegionNames((regions[index] as { name: string }).name, name) >= 0,

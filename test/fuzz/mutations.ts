@@ -15,7 +15,7 @@ const junk = fc.oneof(
 );
 
 /** One change of any bytes: some are flipped, put in, taken out, said again, swapped, overwritten or cut off. */
-export const mutation: fc.Arbitrary<Mutate> = fc.oneof(
+const mutation: fc.Arbitrary<Mutate> = fc.oneof(
   fc.tuple(place, fc.integer({ min: 1, max: 255 })).map(([where, bits]) => (bytes: Uint8Array) => {
     const copy = Buffer.from(bytes);
     const index = at(where, copy.length - 1);

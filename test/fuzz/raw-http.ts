@@ -26,7 +26,7 @@ const knownHeaders = new Set([
 ]);
 
 /** Reads answers off a connection. Throws at the first byte that no answer of the service has. */
-export class AnswerReader {
+class AnswerReader {
   #bytes = "";
 
   /** What came and is no whole answer yet. */
