@@ -15,8 +15,10 @@ const atATime = 250;
 /** Less than 8 KiB a connection. What a process grows by at first, whatever it does, is most of it. */
 const mostGrowthBytes = 80 * 1024 * 1024;
 
+const plan = stressPlan({ seed: 0, seconds: 1 });
+
 /** How often all of it is done: once, or for as long as is asked for on a machine that is slow. */
-const times = Math.ceil(stressPlan({ seed: 0, seconds: 1 }).seconds / 20);
+const times = Math.ceil(plan.seconds / 20);
 
 /** Opens and drops so many connections, some at a time, each after one of the beginnings. */
 async function dropAll(address: string, beginnings: readonly Buffer[], count: number): Promise<void> {
@@ -32,7 +34,7 @@ async function dropAll(address: string, beginnings: readonly Buffer[], count: nu
 
 test.skipIf(testDriver !== "emulated")(
   "10,000 connections, dropped at every point of a register over either face, leave nothing behind",
-  { timeout: 600_000 },
+  { timeout: plan.timeout },
   async () => {
     await using memories = await SharedMemories.create(1, 64 * 1024);
     const [memory] = memories.all;
@@ -73,7 +75,7 @@ test.skipIf(testDriver !== "emulated")(
 
 test.skipIf(testDriver !== "emulated")(
   "connections dropped in the middle of a TLS handshake leave nothing behind",
-  { timeout: 600_000 },
+  { timeout: plan.timeout },
   async () => {
     await using folder = await CertificateFolder.create();
     const { certificate, key } = await folder.make("server", await folder.makeRoot("root"));

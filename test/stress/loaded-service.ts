@@ -32,7 +32,7 @@ const fixedArgs = [
   "--allow-contents",
 ];
 const mostWarnings = 10_000;
-const patienceMs = 20_000;
+const patienceMs = 10_000;
 
 /** The service as a process under load. Of its log only what is worse than information is kept. */
 export class LoadedService implements AsyncDisposable {

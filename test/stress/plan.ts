@@ -2,16 +2,16 @@
 export interface StressPlan {
   readonly seed: number;
   readonly seconds: number;
-  /** Whether it is more than a glance. */
-  readonly isFull: boolean;
+  /** For what hangs, not for what is slow. */
+  readonly timeout: number;
 }
 
 /** What CUDASHM_STRESS_SEED and CUDASHM_STRESS_SECONDS say, else what is usual; `npm run stress` sets them. */
 export function stressPlan(usual: { readonly seed: number; readonly seconds: number }): StressPlan {
-  const { CUDASHM_STRESS_SEED: seed, CUDASHM_STRESS_SECONDS: seconds } = process.env;
+  const seconds = Number(process.env.CUDASHM_STRESS_SECONDS ?? usual.seconds);
   return {
-    seed: Number(seed ?? usual.seed),
-    seconds: Number(seconds ?? usual.seconds),
-    isFull: seconds !== undefined,
+    seed: Number(process.env.CUDASHM_STRESS_SEED ?? usual.seed),
+    seconds,
+    timeout: 300_000 + 10_000 * seconds,
   };
 }

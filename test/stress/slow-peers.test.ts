@@ -18,11 +18,13 @@ const count = 4;
 /** What is held for a reader that takes nothing is a piece of 1 MiB or two, of the 64 that the region has. */
 const mostGrowthBytes = 160 * 1024 * 1024;
 
+const plan = stressPlan({ seed: 0, seconds: 4 });
+
 test.skipIf(testDriver !== "emulated")(
   "clients that read and write a byte a second, vanish or are stopped harm no other client, and hold little memory",
-  { timeout: 600_000 },
+  { timeout: plan.timeout },
   async () => {
-    const { seconds } = stressPlan({ seed: 0, seconds: 6 });
+    const secondsEach = plan.seconds / phases / 2;
     await using large = await SharedMemories.create(1, largeBytes);
     await using small = await SharedMemories.create(1, 4096);
     const [[largeMemory], [memory]] = [large.all, small.all];
@@ -41,10 +43,10 @@ test.skipIf(testDriver !== "emulated")(
         null,
       );
       expect(code).toBe("OK");
-      alone.push(...(await probe(service, memory, seconds / phases / 2)));
+      alone.push(...(await probe(service, memory, secondsEach)));
       const { residentBytes } = service.footprint();
       await using peers = await SlowPeers.open({ service, region, memory, count });
-      besidePeers.push(...(await probe(service, memory, seconds / phases / 2)));
+      besidePeers.push(...(await probe(service, memory, secondsEach)));
       expect(service.footprint().residentBytes - residentBytes).toBeLessThan(mostGrowthBytes);
       // Whoever pins the memory and does nothing with it has it taken away.
       const release = { op: "release", name: region, waitMs: 0, force: true } as const;
