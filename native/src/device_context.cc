@@ -64,9 +64,9 @@ void DeviceContext::ReleaseIfIdle(Clock::time_point idle_since) {
   std::lock_guard lock(mutex_);
   // Somebody may have come, and gone again, meanwhile: then it is no longer this call's turn.
   if (context_ == nullptr || users_ + visitors_ > 0 || idle_since_ != idle_since) return;
-  context_ = nullptr;
-  // A refusal is sticky or the driver's own end; either way there is nothing left to release.
-  api_.device_primary_ctx_release(device_);
+  const CUresult released = api_.device_primary_ctx_release(device_);
+  // What was not taken back is there for the next user, and is given back after him.
+  if (released == kCudaSuccess || released == kCudaErrorInvalidContext) context_ = nullptr;
 }
 
 }  // namespace cudashm

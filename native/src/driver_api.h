@@ -14,8 +14,7 @@ using CUcontext = struct CUctx_st*;
 using CUstream = struct CUstream_st*;
 
 constexpr CUresult kCudaSuccess = 0;
-constexpr CUresult kCudaErrorNoDevice = 100;
-constexpr CUresult kCudaErrorInvalidDevice = 101;
+constexpr CUresult kCudaErrorInvalidContext = 201;
 constexpr unsigned kIpcLazyEnablePeerAccess = 1;
 
 struct CUuuid {

@@ -51,6 +51,9 @@ const finalRefusals: ReadonlySet<ErrorCode> = new Set([
   "UNAUTHENTICATED",
 ]);
 
+/** The results of CUDA that speak of the handle. Memory, for one, is perhaps there at the next start. */
+const deadHandleResults: ReadonlySet<number> = new Set([1, 400]);
+
 /** As many refusals as are told one by one. */
 const maxRefusals = 1000;
 
@@ -130,7 +133,7 @@ export class Adoption implements AdoptionProgress {
       async (error: RegistryError) => {
         // Of what nobody wants any more that was written down before its name was free.
         if (registration.isUnwanted) await settled;
-        else if (finalRefusals.has(error.code)) await this.#records.leaveEventually(registration);
+        else if (isFinal(error)) await this.#records.leaveEventually(registration);
         return error.message;
       },
     );
@@ -146,6 +149,10 @@ export class Adoption implements AdoptionProgress {
     await whenUsable;
     await roomForAnother();
   }
+}
+
+function isFinal({ code, driver }: RegistryError): boolean {
+  return finalRefusals.has(code) && (driver === undefined || deadHandleResults.has(driver.cudaCode));
 }
 
 function registrationOf(record: RegionRecord): Registration {

@@ -121,7 +121,7 @@ export class RegionRegistry implements AsyncDisposable {
 
   /**
    * Takes up a region of an earlier process: its name is taken from the call on. Answers null, or why that cannot be.
-   * It is then no longer written down, unless it was the driver that was not there.
+   * It is then no longer written down, unless the driver may say otherwise at the next start.
    */
   adopt(record: RegionRecord, options: AdoptionOptions): Promise<RefusedAdoption | null> {
     return this.#adoption.adopt(record, options);

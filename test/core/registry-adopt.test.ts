@@ -105,6 +105,18 @@ test("a region whose memory the driver does not open is refused", async () => {
   expect(leftovers()).toEqual(nothing);
 });
 
+test.each([2, 46, 201, 217, 800])(
+  "a region is kept for the next process if the driver does not open it for another reason, %d",
+  async (cudaCode) => {
+    const { adopt, driver, journal, registry } = await restart();
+    driver.beforeOpen = () => {
+      throw driverError(cudaCode, "CUDA_ERROR_OF_ANOTHER_KIND");
+    };
+    expect((await adopt())?.reason).toMatch(/CUDA_ERROR_OF_ANOTHER_KIND/);
+    expect([journal.names(), registry.statuses()]).toEqual([["r"], []]);
+  },
+);
+
 test("a region of whose exporter nobody knows is taken up if that is allowed, and marked", async () => {
   const { adopt, registry } = await restart();
   expect(await adopt({ exporter: null }, usable, true)).toBeNull();

@@ -74,6 +74,32 @@ void AContextIsNotLeftBehindByAVisitThatSawItsTimeCome() {
   CHECK(driver.releases == 1);
 }
 
+void AContextThatIsNotTakenBackIsKeptForTheNextUser() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  CHECK(device.context.Enter(0).ok());
+  driver.release_result = 1;
+  device.context.Leave(milliseconds(0));
+  CHECK(driver.retains == 1 && driver.releases == 1);
+  driver.release_result = 0;
+  CHECK(device.context.Enter(0).ok());
+  device.context.Leave(milliseconds(0));
+  CHECK(driver.retains == 1 && driver.releases == 2);
+  CHECK(!device.context.Visit());
+}
+
+void AContextThatIsGoneAlreadyIsMadeAnew() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  CHECK(device.context.Enter(0).ok());
+  driver.release_result = kCudaErrorInvalidContext;
+  device.context.Leave(milliseconds(0));
+  driver.release_result = 0;
+  CHECK(device.context.Enter(0).ok());
+  device.context.Leave(milliseconds(0));
+  CHECK(driver.retains == 2 && driver.releases == 2);
+}
+
 }  // namespace
 
 int main() {
@@ -82,4 +108,6 @@ int main() {
   RUN(AVisitLeavesTheContextToItsUsers);
   RUN(AVisitDoesNotMakeALingerLonger);
   RUN(AContextIsNotLeftBehindByAVisitThatSawItsTimeCome);
+  RUN(AContextThatIsNotTakenBackIsKeptForTheNextUser);
+  RUN(AContextThatIsGoneAlreadyIsMadeAnew);
 }

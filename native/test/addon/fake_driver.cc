@@ -31,7 +31,7 @@ DriverApi MakeApi() {
   };
   api.device_primary_ctx_release = [](CUdevice) -> CUresult {
     ++driver->releases;
-    return 0;
+    return driver->release_result;
   };
   api.ctx_push_current = [](CUcontext) -> CUresult {
     ++current_contexts;

@@ -18,6 +18,7 @@ struct FakeDriver {
 
   // What the next calls answer.
   std::atomic<int> retain_result = 0;
+  std::atomic<int> release_result = 0;
   std::atomic<int> open_result = 0;
   std::atomic<int> size_result = 0;
   std::atomic<int> close_result = 0;
