@@ -18,6 +18,7 @@ const checks = [
   ["README has every flag", process.execPath, "scripts/readme-flags.mjs", "--check"],
   ["emulated driver under ASan and UBSan", ...makeNative, "check-emulated"],
   ["native layer under ASan and UBSan", ...makeNative, "check-addon"],
+  ["parsers on made-up input under ASan and UBSan", "make", "-s", "-C", "native/fuzz", "check"],
   ["addon under ASan and LeakSanitizer", process.execPath, "scripts/test-native-sanitized.mjs"],
 ];
 
