@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { CudaDevice } from "../core/driver.js";
 import { RegistryError } from "../core/errors.js";
 import type { DriverPreference } from "../native/driver-choice.js";
@@ -75,7 +76,16 @@ export async function diagnose(options: DiagnosisOptions): Promise<Diagnosis> {
     deviceOrderFinding(host, kind, devices),
   ];
   for (const device of devices ?? []) findings.push(...(await lookAtDevice(options, driver, device)));
-  return { findings, stuck: driver.runningCalls().length > 0 || failure?.why === "unanswered" };
+  return { findings, stuck: failure?.why === "unanswered" || (await isStuck(driver)) };
+}
+
+/** A call counts as running for a moment after its answer. */
+async function isStuck(driver: SelectedDriver): Promise<boolean> {
+  for (let looks = 0; looks < 20; looks++) {
+    if (driver.runningCalls().length === 0) return false;
+    await setTimeout(5);
+  }
+  return true;
 }
 
 async function lookAtDevice(

@@ -59,7 +59,9 @@ export class NativeDriver implements CudaDriver {
     const count = await this.#raw.initialise();
     if (isFailure(count)) throw initialiseError(count, this.kind);
     if (count === 0) throw new NoGpuError("UNAVAILABLE", "no usable CUDA driver: it lists no device");
-    await this.devices();
+    const devices = await this.#raw.devices();
+    if (isFailure(devices)) throw initialiseError(devices, this.kind);
+    this.#devices = Promise.resolve(devices);
   }
 
   get health(): DriverHealth {
@@ -69,9 +71,9 @@ export class NativeDriver implements CudaDriver {
       : { state: "unusable", reason: this.#probeFailure };
   }
 
-  async devices(): Promise<readonly CudaDevice[]> {
+  devices(): Promise<readonly CudaDevice[]> {
     // A lost driver lists nothing either, however long the list was before.
-    if (this.#fault !== null) throw this.#fault;
+    if (this.#fault !== null) return Promise.reject(this.#fault);
     this.#devices ??= this.#listDevices();
     return this.#devices;
   }

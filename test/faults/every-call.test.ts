@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FaceRefusal } from "../contract/registry-face-client.js";
 import { type StartedMemory, startMemory } from "../contract/registry-memory.js";
 import { misheard } from "./expected-refusal.js";
 import { FaultyService, faces } from "./faulty-service.js";
-import { type Scenario, type Scene, scenarios } from "./scenarios.js";
+import { refusalIn, type Scene, scenarios } from "./scenarios.js";
 
 const results = [
   [1, "CUDA_ERROR_INVALID_VALUE (1): "],
@@ -17,17 +16,6 @@ beforeAll(async () => {
   [memory, other] = await Promise.all([startMemory(4096), startMemory(4096)]);
 });
 afterAll(() => Promise.all([memory, other].map((each) => each[Symbol.asyncDispose]())));
-
-/** Runs it; null, or what the client was refused with. */
-async function refusalIn(scenario: Scenario, scene: Scene): Promise<FaceRefusal | null> {
-  try {
-    await scenario.run(scene);
-    return null;
-  } catch (error) {
-    if (error instanceof FaceRefusal) return error;
-    throw error;
-  }
-}
 
 describe.each(scenarios.map((scenario) => [scenario.title, scenario] as const))("%s", (_, scenario) => {
   test.each(faces)("survives over %s that the driver refuses any one call of it", async (face) => {

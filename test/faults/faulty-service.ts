@@ -28,6 +28,9 @@ const lookOften = { interval: 1, timeout: 10_000 };
 /** The registrations of earlier processes have lower numbers. */
 const firstGeneration = 1_000_000n;
 
+/** What an adoption that is refused has in the place of a code. */
+export const notAdopted = "not adopted";
+
 /** Both faces over one registry, in this process, on a driver whose calls can be made to fail. */
 export class FaultyService implements AsyncDisposable {
   readonly faulty: FaultyDriver;
@@ -137,7 +140,7 @@ export class FaultyService implements AsyncDisposable {
     if (refusal === null) return;
     // Whether the next process may try again is not the matter here.
     await this.journal.left(record.generation);
-    throw new FaceRefusal("INVALID_ARGUMENT", refusal.reason);
+    throw new FaceRefusal(notAdopted, refusal.reason);
   }
 
   /** Whether it is ready, as both faces tell it. */

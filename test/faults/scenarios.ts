@@ -89,6 +89,17 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    title: "a register of a stale handle",
+    // One of the results is what it ends with anyway.
+    unheard: ["cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuIpcOpenMemHandle_v2"],
+    async run({ client, memory }) {
+      const raw_handle = Buffer.from(memory.part().raw_handle);
+      raw_handle[raw_handle.length - 1] = (raw_handle.at(-1) ?? 0) ^ 1;
+      const stale = client.register("a", { ...memory.part(), raw_handle });
+      await stale.then(notExpected, (error) => throwUnless(error, /invalid args: CUDA_ERROR_\w+ \(1\): /));
+    },
+  },
+  {
     title: "contents written, read and summed",
     async run({ client, memory }) {
       await client.register("a", memory.part());
@@ -143,6 +154,17 @@ export const scenarios: readonly Scenario[] = [
     },
   },
 ];
+
+/** Runs it; null, or what the client was refused with. */
+export async function refusalIn(scenario: Scenario, scene: Scene): Promise<FaceRefusal | null> {
+  try {
+    await scenario.run(scene);
+    return null;
+  } catch (error) {
+    if (error instanceof FaceRefusal) return error;
+    throw error;
+  }
+}
 
 async function registerAndUnregister({ client, memory }: Scene): Promise<void> {
   await client.register("a", memory.part());
