@@ -92,6 +92,7 @@ test("the package holds what runs, what describes it, and no sources", () => {
     `native/prebuilds/linux-${process.arch}/cudashm.glibc.node`,
     `native/prebuilds/linux-${process.arch}/emulated/libcuda.so.1`,
     "package.json",
+    "proto/cudashm/v1/registry.proto",
     "proto/grpc/health/v1/health.proto",
     "proto/inference/grpc_service.proto",
   ]);
@@ -148,6 +149,8 @@ test("an application mounts both faces in servers of its own, with types, as the
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       extensions: ["cuda_shared_memory"],
       cuda_driver: "emulated",
+      instance_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      epoch: 1,
     },
     regions: [],
     refused: "NOT_FOUND",
