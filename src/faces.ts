@@ -49,7 +49,8 @@ export async function listen(
 
 // Each face is imported only if it is switched on: their libraries are most of the start-up time.
 async function listenGrpcFace(config: Config, place: ListenPlace, context: FaceContext): Promise<Face> {
-  const { listenGrpc } = await import("./grpc/server.js");
+  const { listenGrpc, quietLibrary } = await import("./grpc/server.js");
+  quietLibrary();
   const server = await listenGrpc(context, {
     ...place,
     allowContents: config.allowContents,

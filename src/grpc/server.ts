@@ -1,4 +1,4 @@
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
 import type { FaceContext } from "../core/face-context.js";
 import { type Listeners, type ListenOptions, openListeners } from "../listen/listeners.js";
 import { addHealthService } from "./health.js";
@@ -48,6 +48,14 @@ function addServices(
   addRegistryService(server, face, openCalls, allowContents);
   addHealthService(server, face, openCalls, healthPollMs);
   addReflection(server, face, openCalls);
+}
+
+/**
+ * Keeps the library from writing to standard error by itself, in the whole process: what it has to say there is what
+ * clients sent, and a header that it does not like may be a token or the secret of a session.
+ */
+export function quietLibrary(): void {
+  setLogVerbosity(logVerbosity.NONE);
 }
 
 /** Serves every service. Rejects with UnixSocketError or the system's error, listening on nothing, if it cannot. */

@@ -39,7 +39,7 @@ test(
       fc.property(withOthers, (given) => {
         expect(decodeHandleBase64(given)).toEqual(byTheRule(given));
       }),
-      3000,
+      1500,
     );
   },
   timeout,

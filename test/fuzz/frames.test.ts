@@ -89,6 +89,21 @@ test(
   timeout,
 );
 
+test(
+  "what a client sends where metadata belongs is written nowhere, a secret least of all",
+  async () => {
+    for (const header of [
+      ["authorization", "Bearer secret\u00ff"],
+      ["cudashm-session", "secret\u00e9"],
+      ["secret^", "x"],
+    ] as const) {
+      const block = headerBlock(callHeaders(statusPath, [header]));
+      await send(opening, headers(1, endHeaders, block), data(1, endStream, grpcMessage(none)));
+    }
+  },
+  timeout,
+);
+
 /** Far more of something than a client has a use for. */
 const floods: readonly (readonly [what: string, make: () => Uint8Array])[] = [
   [

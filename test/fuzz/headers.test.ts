@@ -110,7 +110,7 @@ test(
           expect(await service.has(sentinel)).toBe(true);
         },
       ),
-      700,
+      500,
     );
   },
   timeout,

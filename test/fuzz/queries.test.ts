@@ -97,7 +97,7 @@ test(
         if (path.endsWith("nobody")) expect(answer.status).not.toBe(200);
         expect(await service.has(sentinel)).toBe(true);
       }),
-      500,
+      300,
     );
   },
   timeout,

@@ -8,7 +8,7 @@ import { StateFileError } from "../../src/state/state-file-error.js";
 import { MemoryDisk } from "../state/memory-disk.js";
 import { openState, plain, recordOf } from "../state/records.js";
 import { holds, timeout } from "./budget.js";
-import { mutated } from "./mutations.js";
+import { mutated, named } from "./mutations.js";
 
 const handleOf = (generation: number) =>
   new IpcMemHandle(Buffer.alloc(64, `handle of ${generation}, which is a secret; `));
@@ -177,13 +177,15 @@ const oddNumber = fc.constantFrom(
   "null",
   '""',
 );
-const withOddNumber = fc.tuple(fc.nat(99), oddNumber).map(([which, odd]) => (bytes: Uint8Array) => {
-  const parts = Buffer.from(bytes)
-    .toString()
-    .split(/(?<=[":,])(\d+)(?=[",}])/);
-  const index = 1 + 2 * (which % ((parts.length - 1) / 2));
-  return Buffer.from(parts.map((part, i) => (i === index ? odd : part)).join(""));
-});
+const withOddNumber = fc.tuple(fc.nat(99), oddNumber).map(([which, odd]) =>
+  named(`${odd} for number ${which}`, (bytes) => {
+    const parts = Buffer.from(bytes)
+      .toString()
+      .split(/(?<=[":,])(\d+)(?=[",}])/);
+    const index = 1 + 2 * (which % ((parts.length - 1) / 2));
+    return Buffer.from(parts.map((part, i) => (i === index ? odd : part)).join(""));
+  }),
+);
 
 test(
   "a line that is whole and says something else is refused, or taken for exactly what it says",

@@ -50,7 +50,7 @@ test(
           expect(callerOf(principals, call)).toBe(known ?? null);
         }
       }),
-      3000,
+      1500,
     );
   },
   timeout,
