@@ -49,7 +49,8 @@ const expected = {
   read: { ...copied, ...ofAnother },
   write: { ...copied, ...ofAnother },
   checksum: { ...copied, ...ofAnother },
-  watch: {},
+  /** It begins with the oldest change that is known, which the next change may already push out. */
+  watch: { RESOURCE_EXHAUSTED: /the watch fell behind/ },
 } as const satisfies Record<Request["op"], Expected>;
 
 /** What is wrong with what a call was answered; null if nothing is. `injects` says whether the driver has faults. */

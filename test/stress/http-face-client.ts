@@ -34,7 +34,7 @@ export class HttpFaceClient implements FaceClient {
     const timer = disturbance === null ? null : setTimeout(() => sent.destroy(), disturbance.afterMs);
     sent.end(body);
     try {
-      return await answerTo(sent, wanted.op === "read");
+      return await answerTo(sent, wanted.op !== "read" && wanted.op !== "watch");
     } catch (error) {
       if (disturbance !== null) return lost;
       throw new Error(`${method} ${path} was not answered: ${error}`);
@@ -97,12 +97,12 @@ function requestOf(wanted: Request): HttpRequest {
   }
 }
 
-function answerTo(sent: ClientRequest, areBytes: boolean): Promise<Answer> {
+function answerTo(sent: ClientRequest, isJson: boolean): Promise<Answer> {
   return new Promise((resolve, reject) => {
     sent.on("error", reject).on("response", (answer: IncomingMessage) => {
       const pieces: Buffer[] = [];
       answer.on("data", (piece: Buffer) => {
-        if (!areBytes || answer.statusCode !== 200) pieces.push(piece);
+        if (isJson || answer.statusCode !== 200) pieces.push(piece);
       });
       answer.on("error", reject).on("end", () => {
         const text = String(Buffer.concat(pieces));
