@@ -18,6 +18,9 @@ export interface WatchOptions {
   readonly name?: string | undefined;
 }
 
+/** Changes that one reader gets on end, before whatever else waits for the event loop has its turn. */
+const changesATurn = 32;
+
 /** Changes that are kept; of those before them it is only known that there were some. */
 const defaultCapacity = 8192;
 
@@ -85,13 +88,21 @@ export class ChangeHistory {
       yield { kind: "gap", from: next, to: forgotten };
       next = forgotten + 1n;
     }
+    let inTurn = 0;
     for (;;) {
       if (signal?.aborted) throw abortError(signal);
       if (index < this.#count - this.#capacity) throw fellBehind(next, this.#forgotten + 1n);
       if (index === this.#count) {
         await this.#next(signal);
+        inTurn = 0;
         continue;
       }
+      if (inTurn === changesATurn) {
+        await new Promise(setImmediate);
+        inTurn = 0;
+        continue;
+      }
+      inTurn++;
       const change = this.#at(index++);
       next = change.revision + 1n;
       if (!isVisible(change.region)) continue;

@@ -5,10 +5,10 @@ import type { RegionStatus } from "../../src/core/region.js";
 import { regionStatus } from "../helpers/region-status.js";
 import { expectRejection } from "../helpers/registry-harness.js";
 
-/** A history that keeps four changes, of a registry whose last change had the number `revision`. */
-function setUp(revision = 0n) {
+/** A history that keeps four changes unless said otherwise, of a registry whose last change had the number `revision`. */
+function setUp(revision = 0n, capacity = 4) {
   let current = revision;
-  const history = new ChangeHistory(() => current, 4);
+  const history = new ChangeHistory(() => current, capacity);
   return {
     history,
     record(name = "r", owner = "anonymous") {
@@ -171,4 +171,36 @@ test("a watch that is cancelled without a reason of ours is CANCELLED", async ()
   const next = events.next();
   left.abort();
   await expectRejection(next, "CANCELLED", "the call was cancelled");
+});
+
+test("whoever reads thousands of changes at once, or looks for one among them, lets others have their turns", async () => {
+  const count = 3_200;
+  const { record, watch } = setUp(0n, count);
+  for (let i = 1; i < count; i++) record(`r${i}`);
+  record("last");
+  for (const [options, read] of [
+    [{ fromRevision: 1n }, count + 1],
+    [{ fromRevision: 1n, name: "last" }, 2],
+  ] as const) {
+    let turns = 0;
+    let isDone = false;
+    const takeTurn = () => {
+      turns++;
+      if (!isDone) setImmediate(takeTurn);
+    };
+    setImmediate(takeTurn);
+    expect((await take(watch(options), read)).at(-1)).toBe("last 3200");
+    isDone = true;
+    expect(turns).toBeGreaterThan(50);
+  }
+});
+
+test("a reader who let others have their turn and fell behind meanwhile is told so", async () => {
+  const { record, watch } = setUp(0n, 40);
+  for (let i = 0; i < 40; i++) record();
+  const events = watch({ fromRevision: 1n });
+  await take(events, 33);
+  const next = take(events, 1);
+  for (let i = 0; i < 40; i++) record();
+  await expectRejection(next, "RESOURCE_EXHAUSTED", /fell behind/);
 });
