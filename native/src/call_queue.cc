@@ -11,7 +11,7 @@ CallQueue::CallQueue(std::string name, std::size_t max_lanes, std::size_t max_wa
     : name_(std::move(name)), max_lanes_(max_lanes), max_waiting_(max_waiting) {}
 
 bool CallQueue::Post(const char* what, Room room, std::function<void()> call) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   // A lane that was woken and has not got here yet counts as free, so the limit does not depend on luck.
   if (room == Room::limited && limited_waiting_ + running_.size() >= max_waiting_ + max_lanes_) return false;
   if (waiting_.size() >= idle_ && lanes_ < max_lanes_ && !StartLane() && lanes_ == 0 &&
@@ -20,7 +20,7 @@ bool CallQueue::Post(const char* what, Room room, std::function<void()> call) {
   }
   waiting_.push_back({what, room, std::move(call)});
   if (room == Room::limited) ++limited_waiting_;
-  changed_.notify_one();
+  WakeLane(lock);
   return true;
 }
 
@@ -34,6 +34,15 @@ void CallQueue::WakeAt(Clock::time_point when, std::function<void()> call) {
 std::vector<CallQueue::Running> CallQueue::RunningCalls() const {
   std::lock_guard lock(mutex_);
   return {running_.begin(), running_.end()};
+}
+
+void CallQueue::WakeLane(std::unique_lock<std::mutex>& lock) {
+  // One that is on its way wakes the next when it is there: this thread has better things to do.
+  const bool needed = !waking_ && idle_ > 0;
+  if (needed) waking_ = true;
+  // A lane that is woken with the lock taken has to sleep once more.
+  lock.unlock();
+  if (needed) changed_.notify_one();
 }
 
 bool CallQueue::StartLane() {
@@ -67,13 +76,15 @@ void CallQueue::Lane() {
         changed_.wait(lock);
       }
       --idle_;
+      waking_ = false;
     }
   }
 }
 
 void CallQueue::Run(std::unique_lock<std::mutex>& lock, const char* what, std::function<void()> call) {
   const auto running = running_.insert(running_.end(), {what, Clock::now()});
-  lock.unlock();
+  if (waiting_.empty()) lock.unlock();
+  else WakeLane(lock);
   call();
   // What the call holds may be the last of something whose end posts another call: drop it unlocked.
   call = nullptr;

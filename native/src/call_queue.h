@@ -48,6 +48,8 @@ class CallQueue {
     std::function<void()> call;
   };
 
+  // Unlocks, and has an idle lane look at what waits, if there is one.
+  void WakeLane(std::unique_lock<std::mutex>& lock);
   bool StartLane();
   void Lane();
   void Run(std::unique_lock<std::mutex>& lock, const char* what, std::function<void()> call);
@@ -62,6 +64,8 @@ class CallQueue {
   std::size_t limited_waiting_ = 0;
   std::size_t lanes_ = 0;
   std::size_t idle_ = 0;
+  // Whether an idle lane was told to look and has not yet.
+  bool waking_ = false;
   std::list<Running> running_;
   std::optional<Clock::time_point> wake_at_;
   std::function<void()> wake_call_;

@@ -1,8 +1,41 @@
 import { setMaxListeners } from "node:events";
 import { RegistryError } from "./errors.js";
 
+/** What tells a call that nobody waits for it any more: as much of an AbortSignal as the registry looks at. */
+export interface CallSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/** A signal, and what aborts it. An AbortController does as much, and costs as much as the rest of a small call. */
+export class CallAbort implements CallSignal {
+  aborted = false;
+  reason: unknown;
+  readonly #listeners = new Set<() => void>();
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    if (!this.aborted) this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  /** The second time does nothing. */
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+}
+
 /** What an aborted call is answered: a RegistryError given as the reason is passed on as it is. */
-export function abortError(signal: AbortSignal): RegistryError {
+export function abortError(signal: CallSignal): RegistryError {
   const reason: unknown = signal.reason;
   if (reason instanceof RegistryError) return reason;
   if (reason instanceof DOMException && reason.name === "TimeoutError") {
@@ -13,22 +46,19 @@ export function abortError(signal: AbortSignal): RegistryError {
 
 /** Calls `onAbort` when `signal` is aborted, unless the function that it returns was called before. */
 export function listenForAbort(
-  signal: AbortSignal | undefined,
-  onAbort: (signal: AbortSignal) => void,
+  signal: CallSignal | undefined,
+  onAbort: (signal: CallSignal) => void,
 ): () => void {
-  if (signal === undefined) return () => {};
+  if (signal === undefined) return noop;
   // One signal may serve any number of calls at once, and Node takes more than ten listeners for a leak.
-  setMaxListeners(0, signal);
+  if (signal instanceof AbortSignal) setMaxListeners(0, signal);
   const listener = () => onAbort(signal);
-  signal.addEventListener("abort", listener, { once: true });
+  signal.addEventListener("abort", listener);
   return () => signal.removeEventListener("abort", listener);
 }
 
 /** Resolves when `done` does or when `signal` is aborted, whichever is first. */
-export async function untilDoneOrAborted(
-  done: Promise<void>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+export async function untilDoneOrAborted(done: Promise<void>, signal: CallSignal | undefined): Promise<void> {
   if (signal === undefined) return done;
   if (signal.aborted) return;
   let stopListening = () => {};
@@ -39,7 +69,7 @@ export async function untilDoneOrAborted(
 }
 
 /** What `done` resolves with, unless `signal` is aborted first: then it rejects with {@link abortError}. */
-export async function orAborted<T>(done: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function orAborted<T>(done: Promise<T>, signal: CallSignal): Promise<T> {
   const settled = done.then(
     () => {},
     () => {},
@@ -48,3 +78,5 @@ export async function orAborted<T>(done: Promise<T>, signal: AbortSignal): Promi
   if (signal.aborted) throw abortError(signal);
   return done;
 }
+
+function noop(): void {}

@@ -1,4 +1,4 @@
-import { abortError, listenForAbort } from "./abort.js";
+import { abortError, type CallSignal, listenForAbort } from "./abort.js";
 import { RegistryError } from "./errors.js";
 import type { RegionStatus, RegistryChange } from "./region.js";
 
@@ -70,7 +70,7 @@ export class ChangeHistory {
   async *watch(
     { fromRevision, name }: WatchOptions,
     isVisible: (region: RegionStatus) => boolean,
-    signal: AbortSignal | undefined,
+    signal: CallSignal | undefined,
   ): AsyncGenerator<WatchEvent, void> {
     const current = this.#current();
     // No change has the number 0.
@@ -129,7 +129,7 @@ export class ChangeHistory {
   }
 
   /** Resolves at the next change, or when `signal` is aborted. */
-  #next(signal: AbortSignal | undefined): Promise<void> {
+  #next(signal: CallSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
         stopListening();

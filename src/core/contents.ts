@@ -1,4 +1,4 @@
-import { abortError } from "./abort.js";
+import { abortError, type CallSignal } from "./abort.js";
 import { internalErrorText, RegistryError } from "./errors.js";
 import { pinRevoked } from "./refusals.js";
 import type { CallContext, RegionPin } from "./region.js";
@@ -16,7 +16,7 @@ export interface WriteOptions {
   readonly what: string;
   /** How many they have to be; any number unless given. */
   readonly byteSize?: bigint | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallSignal | undefined;
 }
 
 /** Bytes of which the checksum is made before the next look at the signal. */
@@ -118,7 +118,7 @@ function orRevoked<T>(pin: RegionPin, next: Promise<T>): Promise<T> {
 }
 
 /** CRC-32C of the pinned bytes. Rejects with the signal's reason soon after that is aborted. */
-export async function checksumOf(pin: RegionPin, signal: AbortSignal | undefined): Promise<number> {
+export async function checksumOf(pin: RegionPin, signal: CallSignal | undefined): Promise<number> {
   let sum = 0;
   for (let offset = 0n; offset < pin.byteSize; offset += checksumPieceBytes) {
     if (signal?.aborted) throw abortError(signal);

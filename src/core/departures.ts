@@ -1,4 +1,4 @@
-import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
+import { abortError, type CallSignal, listenForAbort, untilDoneOrAborted } from "./abort.js";
 import type { Clock } from "./clock.js";
 import { roomForAnother } from "./event-loop.js";
 import { forEachBounded } from "./for-each-bounded.js";
@@ -154,7 +154,7 @@ export class Departures {
   }
 
   /** Resolves when the region's close has succeeded or failed, when the time is over, or when nobody waits any more. */
-  #untilEnded(registration: Registration, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  #untilEnded(registration: Registration, ms: number, signal: CallSignal | undefined): Promise<void> {
     if (registration.state !== "draining" || signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {

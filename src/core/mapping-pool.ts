@@ -15,7 +15,7 @@ class Entry implements SharedMapping {
   admitted = false;
   opened!: Promise<SharedMapping>;
   mapping!: DeviceMapping;
-  /** The driver's close in progress: resolves whether it succeeds or not. */
+  /** The driver's close in progress. */
   closing: Promise<void> | undefined;
   closeFailed = false;
 
@@ -56,9 +56,9 @@ export class MappingPool {
     const key = `${deviceId}/${handle.exposeKey()}`;
     for (;;) {
       const entry = this.#entries.get(key);
-      if (entry === undefined) return this.#openNew(key, deviceId, handle);
+      if (entry === undefined) return await this.#openNew(key, deviceId, handle);
       if (entry.closing !== undefined) {
-        await entry.closing;
+        await entry.closing.catch(noop);
       } else if (entry.closeFailed) {
         throw new RegistryError(
           "INVALID_ARGUMENT",
@@ -67,7 +67,7 @@ export class MappingPool {
       } else {
         this.#refuseIfLost();
         entry.users++;
-        return entry.opened;
+        return await entry.opened;
       }
     }
   }
@@ -104,9 +104,8 @@ export class MappingPool {
       return false;
     }
     if (entry.closeFailed && this.#stickyFault !== undefined) throw this.#stickyFault;
-    const closed = this.#callClose(entry);
-    entry.closing = closed.then(noop, noop);
-    await closed;
+    entry.closing = this.#callClose(entry);
+    await entry.closing;
     return true;
   }
 

@@ -58,7 +58,7 @@ export class RegionLifecycle {
     try {
       if (begin !== undefined) await begin;
       if (registration.abandoned) throw registration.abandoned;
-      const device = await this.#deviceOf(request);
+      const device = deviceOf(request, await this.#devices());
       registration.deviceId = device.ordinal;
       registration.deviceUuid = device.uuid;
       if (registration.exporter !== null) await this.#watch.begin(registration);
@@ -247,20 +247,26 @@ export class RegionLifecycle {
     return limit === null ? null : refusals.deviceFull(name, deviceId, allocated, limit);
   }
 
-  async #deviceOf({ deviceId, deviceUuid }: RegisterRequest): Promise<CudaDevice> {
-    const devices = await this.#driver.devices().catch((error: unknown) => {
+  async #devices(): Promise<readonly CudaDevice[]> {
+    try {
+      return await this.#driver.devices();
+    } catch (error) {
       throw refusals.devicesFailed(error);
-    });
-    const device =
-      deviceUuid === undefined
-        ? devices.find(({ ordinal }) => BigInt(ordinal) === deviceId)
-        : devices.find(({ uuid }) => uuid === deviceUuid);
-    if (device === undefined) throw refusals.unknownDevice(deviceUuid ?? deviceId, devices);
-    if (deviceId !== undefined && BigInt(device.ordinal) !== deviceId) {
-      throw refusals.devicesDisagree(deviceId, device);
     }
-    return device;
   }
+}
+
+/** The device that is meant. Throws INVALID_ARGUMENT if there is no such one. */
+function deviceOf({ deviceId, deviceUuid }: RegisterRequest, devices: readonly CudaDevice[]): CudaDevice {
+  const device =
+    deviceUuid === undefined
+      ? devices.find(({ ordinal }) => BigInt(ordinal) === deviceId)
+      : devices.find(({ uuid }) => uuid === deviceUuid);
+  if (device === undefined) throw refusals.unknownDevice(deviceUuid ?? deviceId, devices);
+  if (deviceId !== undefined && BigInt(device.ordinal) !== deviceId) {
+    throw refusals.devicesDisagree(deviceId, device);
+  }
+  return device;
 }
 
 /** Why another region cannot take this one's place now; null if it can. */

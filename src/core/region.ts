@@ -1,3 +1,4 @@
+import type { CallSignal } from "./abort.js";
 import type { Exporter } from "./exporter.js";
 import type { IpcMemHandle } from "./handle.js";
 
@@ -19,7 +20,7 @@ export interface CallContext {
   /** The id of the session that the call belongs to. */
   readonly session?: string | null;
   /** Aborted when the client is gone, its deadline passed, or the service stops. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
 }
 
 /** What a client wrote on a region, for itself and others to find it by. */

@@ -1,4 +1,4 @@
-import { abortError, listenForAbort, untilDoneOrAborted } from "./abort.js";
+import { abortError, type CallSignal, listenForAbort, untilDoneOrAborted } from "./abort.js";
 import { RegistryError } from "./errors.js";
 import { isSameExporter } from "./exporter.js";
 import { isSameHandle } from "./handle.js";
@@ -83,7 +83,7 @@ export class Registrar {
     }
     const problem = registerProblem(request);
     if (problem !== null) throw problem;
-    // Asked for no sooner: making a signal costs a face as much as all of the above.
+    // Asked for no sooner: a face makes a signal for the calls that need one.
     const { signal } = context;
     if (signal?.aborted) throw this.#abortError(signal);
     if (context.session && !this.#sessions.isOpen(context.session)) throw refusals.sessionEnded(name);
@@ -92,7 +92,7 @@ export class Registrar {
     // A number that a dry run had might come again after a restart, so it gets none.
     const generation = request.isDryRun === true ? 0n : ++this.#generation;
     const registration = new Registration(request, generation, origin);
-    return this.#open(registration, request, origin, { replaced: holder });
+    return await this.#open(registration, request, origin, { replaced: holder });
   }
 
   /** Takes up a region of an earlier process once `begin` resolves. */
@@ -118,19 +118,32 @@ export class Registrar {
     this.#table.reserve(registration, replaced);
     return new Promise((resolve, reject) => {
       registration.onAbandon = reject;
-      const stopListening = listenForAbort(origin.context.signal, (aborted) => {
-        registration.abandon(this.#abortError(aborted));
-      });
-      registration.settled = this.#lifecycle
-        .open(registration, request, origin, options)
-        .then(resolve, reject)
-        .finally(() => {
-          stopListening();
-          registration.forgetCaller();
-          if (replaced !== undefined) replaced.replacing = undefined;
-        });
+      registration.settled = this.#carryOut(registration, request, origin, options, resolve, reject);
       if (replaced !== undefined) replaced.replacing = registration.settled;
     });
+  }
+
+  /** Resolves when the register was carried out or undone, and its caller has been told. */
+  async #carryOut(
+    registration: Registration,
+    request: RegisterRequest,
+    origin: Origin,
+    options: OpenOptions,
+    resolve: (region: RegionStatus) => void,
+    reject: (error: unknown) => void,
+  ): Promise<void> {
+    const stopListening = listenForAbort(origin.context.signal, (aborted) => {
+      registration.abandon(this.#abortError(aborted));
+    });
+    try {
+      resolve(await this.#lifecycle.open(registration, request, origin, options));
+    } catch (error) {
+      reject(error);
+    } finally {
+      stopListening();
+      registration.forgetCaller();
+      if (options.replaced !== undefined) options.replaced.replacing = undefined;
+    }
   }
 
   /** See the registry's `renew`. */
@@ -177,7 +190,7 @@ export class Registrar {
     if (!stays) throw refusals.leaving(name);
   }
 
-  #abortError(signal: AbortSignal): RegistryError {
+  #abortError(signal: CallSignal): RegistryError {
     return this.#isRefusing ? refusals.exiting() : abortError(signal);
   }
 }

@@ -1,4 +1,5 @@
 import { type Deadline, Metadata } from "@grpc/grpc-js";
+import { CallAbort, type CallSignal } from "../core/abort.js";
 import type { ApiCategory } from "../core/api-category.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import { RegistryError } from "../core/errors.js";
@@ -35,7 +36,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   readonly #registry: RegionRegistry;
   #caller: Caller = anonymousCaller;
   #entered = false;
-  #controller: AbortController | undefined;
+  #abort: CallAbort | undefined;
 
   constructor(face: FaceContext, call: ServerCall, openCalls: OpenCalls, entrance: Entrance) {
     this.#call = call;
@@ -73,18 +74,18 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
    * Aborted with CANCELLED, DEADLINE_EXCEEDED or UNAVAILABLE as a RegistryError. Made when first asked for:
    * most calls are answered without waiting and need none.
    */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
+  get signal(): CallSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new CallAbort();
       if (this.#call.cancelled) this.#cancel();
       else this.#call.on("cancelled", () => this.#cancel());
       this.#openCalls.add(this);
     }
-    return this.#controller.signal;
+    return this.#abort;
   }
 
   abort(reason: RegistryError): void {
-    this.#controller?.abort(reason);
+    this.#abort?.abort(reason);
   }
 
   /** Lets another call in while this one goes on, which something else puts a limit to. */
@@ -97,8 +98,8 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   finish(): void {
     this.makeRoom();
     this.#openCalls.end();
-    if (this.#controller === undefined) return;
-    this.#controller = undefined;
+    if (this.#abort === undefined) return;
+    this.#abort = undefined;
     this.#openCalls.delete(this);
   }
 
@@ -110,7 +111,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
 
   #cancel(): void {
     // Also told of calls that were answered; making an error for each of those would cost more than the call.
-    if (this.#controller === undefined) return;
+    if (this.#abort === undefined) return;
     // The timer that ends a call at its deadline may ring a millisecond early by this clock.
     const tooLate = Date.now() + 1 >= Number(this.#call.getDeadline());
     this.abort(

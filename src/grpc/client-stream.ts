@@ -59,7 +59,7 @@ async function* messagesOf<Request>(
   stream: Stream,
   call: GrpcCallContext,
 ): AsyncGenerator<Request, void> {
-  call.signal.throwIfAborted();
+  if (call.signal.aborted) throw abortError(call.signal);
   // The peer may never send what is waited for.
   const stopListening = listenForAbort(call.signal, (signal) => stream.destroy(abortError(signal)));
   try {

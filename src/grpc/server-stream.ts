@@ -54,7 +54,7 @@ async function answer<Request>(
 
 /** Resolves once the peer has taken the message; rejects if the call is aborted first. */
 function send(stream: Stream, message: Buffer, call: GrpcCallContext): Promise<void> {
-  call.signal.throwIfAborted();
+  if (call.signal.aborted) return Promise.reject(abortError(call.signal));
   return new Promise((resolve, reject) => {
     const stopListening = listenForAbort(call.signal, (signal) => reject(abortError(signal)));
     stream.write(message, (error: Error | null | undefined) => {

@@ -1,6 +1,6 @@
-import { setMaxListeners } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { CallAbort, type CallSignal } from "../core/abort.js";
 import { clientGone } from "./errors.js";
 
 const isUnfinished = (answer: ServerResponse) => !answer.writableFinished && !answer.destroyed;
@@ -12,7 +12,7 @@ export class HttpConnection {
   readonly #socket: Duplex;
   /** In the order of their requests; more than one where the client does not wait for answers. */
   #answers: ServerResponse[] = [];
-  #abort: AbortController | undefined;
+  #abort: CallAbort | undefined;
   #gone = false;
 
   constructor(socket: Duplex, by: "tcp" | "unix") {
@@ -39,11 +39,10 @@ export class HttpConnection {
    * Aborted when the client is gone or `shutdown` is aborted. One for all requests of the connection, made
    * when the first asks: a signal for each request would cost more than the rest of a small request.
    */
-  signal(shutdown: AbortSignal): AbortSignal {
-    if (this.#abort !== undefined) return this.#abort.signal;
-    const abort = new AbortController();
+  signal(shutdown: AbortSignal): CallSignal {
+    if (this.#abort !== undefined) return this.#abort;
+    const abort = new CallAbort();
     this.#abort = abort;
-    setMaxListeners(0, abort.signal);
     if (this.#gone) abort.abort(clientGone());
     else if (shutdown.aborted) abort.abort(shutdown.reason);
     else {
@@ -51,7 +50,7 @@ export class HttpConnection {
       shutdown.addEventListener("abort", onShutdown, { once: true });
       this.#socket.once("close", () => shutdown.removeEventListener("abort", onShutdown));
     }
-    return abort.signal;
+    return abort;
   }
 
   /** Closes the connection after the answers on their way, or at once if there are none. */

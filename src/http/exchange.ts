@@ -1,3 +1,4 @@
+import type { CallSignal } from "../core/abort.js";
 import type { Caller } from "../core/caller.js";
 import type { Clock } from "../core/clock.js";
 
@@ -24,7 +25,7 @@ export interface Exchange {
   /** Bytes of the body as the client declared them, null if it did not. */
   readonly declaredLength: number | null;
   /** Aborted, with a RegistryError as the reason, when the client is gone or `shutdown` is aborted. */
-  signal(shutdown: AbortSignal): AbortSignal;
+  signal(shutdown: AbortSignal): CallSignal;
   /**
    * The whole body. Throws INVALID_ARGUMENT if it has more than `limit` bytes, once the rest was read or
    * given up; CANCELLED if the client went away.

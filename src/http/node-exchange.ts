@@ -1,5 +1,6 @@
 import { IncomingMessage, type ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type CallSignal, listenForAbort } from "../core/abort.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import type { BodyDrain } from "./body-drain.js";
 import type { HttpConnection } from "./connection.js";
@@ -72,7 +73,7 @@ export class NodeExchange implements Exchange {
     return Number(headers["content-length"] ?? 0);
   }
 
-  signal(shutdown: AbortSignal): AbortSignal {
+  signal(shutdown: AbortSignal): CallSignal {
     return this.#connection.signal(shutdown);
   }
 
@@ -175,13 +176,12 @@ export class NodeExchange implements Exchange {
   }
 
   /** Resolves when the kernel has the piece, which is what holds a fast driver back for a slow reader. */
-  #write(piece: Uint8Array, signal: AbortSignal): Promise<void> {
+  #write(piece: Uint8Array, signal: CallSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const onAbort = () => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
+      const stopListening = listenForAbort(signal, () => reject(signal.reason));
       this.#outgoing.write(piece, (error) => {
-        signal.removeEventListener("abort", onAbort);
+        stopListening();
         if (error) reject(clientGone());
         else resolve();
       });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { listenForAbort } from "../core/abort.js";
+import { type CallSignal, listenForAbort } from "../core/abort.js";
 import type { Clock } from "../core/clock.js";
 import { clientGone } from "./errors.js";
 
@@ -15,10 +15,10 @@ export interface Patience {
 export class TextWriter {
   readonly #outgoing: ServerResponse;
   /** Aborted when the client is gone or the service stops. */
-  readonly #signal: AbortSignal;
+  readonly #signal: CallSignal;
   readonly #patience: Patience;
 
-  constructor(outgoing: ServerResponse, signal: AbortSignal, patience: Patience) {
+  constructor(outgoing: ServerResponse, signal: CallSignal, patience: Patience) {
     this.#outgoing = outgoing;
     this.#signal = signal;
     this.#patience = patience;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { CudaDevice } from "../core/driver.js";
-import { DurationHistogram } from "./duration-histogram.js";
+import { DurationHistogram, type Durations } from "./duration-histogram.js";
 import type { DriverCall, DriverCallObserver } from "./observed-driver.js";
 
 /** A call that the driver has not answered yet. */
@@ -16,6 +16,8 @@ export class DriverMetrics implements DriverCallObserver {
     "Time of the driver's opens and closes, their wait for a turn included, whether they succeed or not",
     ["call", "device"],
   );
+  /** The same by device, since to look labels up takes as long as to open a handle. */
+  readonly #durationsOf = { open: new Map<number, Durations>(), close: new Map<number, Durations>() };
   readonly #errors: Counter<"call" | "error">;
   readonly #mappings: Gauge<"device" | "kind">;
   readonly #mappedBytes: Gauge<"device" | "kind">;
@@ -56,7 +58,13 @@ export class DriverMetrics implements DriverCallObserver {
   }
 
   ended(call: "open" | "close", deviceId: number, ms: number): void {
-    this.#durations.of({ call, device: String(deviceId) }).observe(ms);
+    const ofCall = this.#durationsOf[call];
+    let durations = ofCall.get(deviceId);
+    if (durations === undefined) {
+      durations = this.#durations.of({ call, device: String(deviceId) });
+      ofCall.set(deviceId, durations);
+    }
+    durations.observe(ms);
   }
 
   refused(call: DriverCall, cudaError: string): void {

@@ -54,12 +54,14 @@ export class SelectedDriver implements CudaDriver {
     return this.#driver?.description ?? null;
   }
 
-  async devices(): Promise<readonly CudaDevice[]> {
-    return (await this.#selected()).devices();
+  devices(): Promise<readonly CudaDevice[]> {
+    return this.#driver?.devices() ?? this.#selected().then((driver) => driver.devices());
   }
 
-  async open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping> {
-    return (await this.#selected()).open(deviceId, handle);
+  open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping> {
+    return (
+      this.#driver?.open(deviceId, handle) ?? this.#selected().then((driver) => driver.open(deviceId, handle))
+    );
   }
 
   /** Allocates `byteSize` bytes of device memory for other processes to import. Rejects as `open` does. */

@@ -66,6 +66,18 @@ void ExactlyLanesPlusRoomAreTaken() {
   gate->AwaitArrivals(taken + 1);
 }
 
+// However few of them the poster woke itself.
+void IdleLanesTakeAsManyCallsAsWait() {
+  CallQueue& queue = NewQueue(6, 10);
+  for (int round = 0; round < 50; ++round) {
+    auto gate = std::make_shared<Gate>();
+    for (int i = 0; i < 6; ++i) queue.Post("hang", Room::limited, [gate] { gate->Pass(); });
+    gate->AwaitArrivals(6);
+    gate->Open();
+    while (!queue.RunningCalls().empty()) std::this_thread::yield();
+  }
+}
+
 void WhatACallHoldsIsDroppedUnlocked() {
   CallQueue& queue = NewQueue(1, 4);
   auto gate = OpenGate();
@@ -115,6 +127,7 @@ int main() {
   RUN(CallsRunOnOtherThreads);
   RUN(AHungCallCostsOneLane);
   RUN(ExactlyLanesPlusRoomAreTaken);
+  RUN(IdleLanesTakeAsManyCallsAsWait);
   RUN(WhatACallHoldsIsDroppedUnlocked);
   RUN(AWakeUpRunsOnAnIdleLaneAndALaterOneTakesItsPlace);
   RUN(ManyThreadsPostAtOnce);

@@ -1,4 +1,4 @@
-import { abortError, untilDoneOrAborted } from "../../core/abort.js";
+import { abortError, type CallSignal, untilDoneOrAborted } from "../../core/abort.js";
 import { RegistryError } from "../../core/errors.js";
 import type { FaceContext } from "../../core/face-context.js";
 import { exiting } from "../../core/refusals.js";
@@ -41,7 +41,7 @@ function take(sessions: Sessions, { resume, resumeGrace }: wire.HoldRequest, cal
 }
 
 /** Resolves with how the stream ends, once it has to. */
-async function endOf({ ended }: Hold, signal: AbortSignal): Promise<RegistryError> {
+async function endOf({ ended }: Hold, signal: CallSignal): Promise<RegistryError> {
   let isStopping = false;
   const over = ended.then((why) => {
     isStopping = why === "stopping";
