@@ -53,6 +53,9 @@ export function createSwitchedLog(switches: LogSwitches, stream: DestinationStre
 
 /** Logs one change of the registry: a line with what, who, how long and how it ended. */
 export function logChange(log: Log, change: RegistryChange): void {
+  const level = levelOf(change);
+  // Before anything is made for a line that nobody wants.
+  if (!log.isLevelEnabled(level)) return;
   const { region, context } = change;
   const wentWell = change.kind !== "close_failed" && change.cause === undefined;
   if (wentWell && !log.isLevelEnabled("info")) return;
@@ -70,12 +73,17 @@ export function logChange(log: Log, change: RegistryChange): void {
     revision: String(change.revision),
   };
   if (change.kind === "close_failed") {
-    log.error({ ...line, outcome: "failed", err: change.cause }, "region could not be closed");
+    log[level]({ ...line, outcome: "failed", err: change.cause }, "region could not be closed");
   } else if (change.cause !== undefined) {
-    log.warn({ ...line, outcome: "undone", err: change.cause }, "register of the region was undone");
+    log[level]({ ...line, outcome: "undone", err: change.cause }, "register of the region was undone");
   } else {
-    log.info({ ...line, outcome: "ok" }, changeText[change.kind]);
+    log[level]({ ...line, outcome: "ok" }, changeText[change.kind]);
   }
+}
+
+function levelOf({ kind, cause }: RegistryChange): "error" | "warn" | "info" {
+  if (kind === "close_failed") return "error";
+  return cause === undefined ? "info" : "warn";
 }
 
 const changeText = {

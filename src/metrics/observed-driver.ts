@@ -34,11 +34,13 @@ export class ObservedDriver implements CudaDriver {
   }
 
   devices(): Promise<readonly CudaDevice[]> {
-    return watched(this.#observer, "devices", () => this.#driver.devices());
+    return watched(this.#observer, "devices", this.#driver.devices());
   }
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping> {
-    const mapping = await timed(this.#observer, "open", deviceId, () => this.#driver.open(deviceId, handle));
+    const startedAt = performance.now();
+    const opened = this.#driver.open(deviceId, handle);
+    const mapping = await timed(this.#observer, "open", deviceId, startedAt, opened);
     this.#observer.mapped(deviceId, mapping.byteSize, 1);
     return new ObservedMapping(mapping, this.#observer);
   }
@@ -68,20 +70,21 @@ class ObservedMapping implements DeviceMapping {
   }
 
   read(offset: bigint, into: Uint8Array): Promise<void> {
-    return watched(this.#observer, "copy", () => this.#mapping.read(offset, into));
+    return watched(this.#observer, "copy", this.#mapping.read(offset, into));
   }
 
   write(offset: bigint, from: Uint8Array): Promise<void> {
-    return watched(this.#observer, "copy", () => this.#mapping.write(offset, from));
+    return watched(this.#observer, "copy", this.#mapping.write(offset, from));
   }
 
   checksum(offset: bigint, byteSize: bigint, seed?: number): Promise<number> {
-    return watched(this.#observer, "copy", () => this.#mapping.checksum(offset, byteSize, seed));
+    return watched(this.#observer, "copy", this.#mapping.checksum(offset, byteSize, seed));
   }
 
   async close(): Promise<void> {
     if (this.#closed) return this.#mapping.close();
-    await timed(this.#observer, "close", this.deviceId, () => this.#mapping.close());
+    const startedAt = performance.now();
+    await timed(this.#observer, "close", this.deviceId, startedAt, this.#mapping.close());
     if (!this.#closed) this.#observer.mapped(this.deviceId, this.byteSize, -1);
     this.#closed = true;
   }
@@ -95,23 +98,30 @@ async function timed<T>(
   observer: DriverCallObserver,
   call: "open" | "close",
   deviceId: number,
-  run: () => Promise<T>,
+  startedAt: number,
+  done: Promise<T>,
 ): Promise<T> {
-  const startedAt = performance.now();
   try {
-    return await watched(observer, call, run);
+    return await done;
+  } catch (error) {
+    tellRefusal(observer, call, error);
+    throw error;
   } finally {
     observer.ended(call, deviceId, performance.now() - startedAt);
   }
 }
 
-async function watched<T>(observer: DriverCallObserver, call: DriverCall, run: () => Promise<T>): Promise<T> {
+async function watched<T>(observer: DriverCallObserver, call: DriverCall, done: Promise<T>): Promise<T> {
   try {
-    return await run();
+    return await done;
   } catch (error) {
-    const refusal =
-      error instanceof DriverError ? error : error instanceof RegistryError ? error.driver : undefined;
-    if (refusal !== undefined) observer.refused(call, refusal.cudaError);
+    tellRefusal(observer, call, error);
     throw error;
   }
+}
+
+function tellRefusal(observer: DriverCallObserver, call: DriverCall, error: unknown): void {
+  const refusal =
+    error instanceof DriverError ? error : error instanceof RegistryError ? error.driver : undefined;
+  if (refusal !== undefined) observer.refused(call, refusal.cudaError);
 }

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { CudaDevice } from "../core/driver.js";
 import { inSlices } from "../core/event-loop.js";
-import type { RegistryChange } from "../core/region.js";
+import type { Protocol, RegistryChange } from "../core/region.js";
 import type { RegionRegistry } from "../core/registry.js";
 
 type Blocks = ReturnType<RegionRegistry["blocks"]>;
@@ -19,6 +19,8 @@ export class RegionMetrics {
   readonly #pins: Gauge<"device" | "kind">;
   readonly #oldest: Gauge;
   readonly #changes: Counter<"change" | "protocol">;
+  /** What is told by `changes` when the metrics are asked for: its own additions cost some microseconds each. */
+  readonly #counts = new Map<RegistryChange["kind"], Map<Protocol, number>>();
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -54,8 +56,9 @@ export class RegionMetrics {
   }
 
   /** Counts a change of the registry. */
-  readonly onChange = ({ kind, context }: RegistryChange): void => {
-    this.#changes.inc({ change: kind, protocol: context.protocol });
+  readonly onChange = ({ kind, context: { protocol } }: RegistryChange): void => {
+    const counts = this.#counts.get(kind) ?? new Map<Protocol, number>();
+    this.#counts.set(kind, counts.set(protocol, (counts.get(protocol) ?? 0) + 1));
   };
 
   /** Brings what the registry tells up to date; `now` is milliseconds since the epoch. */
@@ -86,7 +89,10 @@ export class RegionMetrics {
       }
       return true;
     });
-    for (const gauge of [this.#regions, this.#bytes, this.#pins]) gauge.reset();
+    for (const metric of [this.#regions, this.#bytes, this.#pins, this.#changes]) metric.reset();
+    for (const [change, counts] of this.#counts) {
+      for (const [protocol, count] of counts) this.#changes.inc({ change, protocol }, count);
+    }
     for (const [device, states] of sums) {
       for (const [state, sum] of states) {
         this.#regions.set({ device, kind, state }, sum.regions);
