@@ -1,4 +1,13 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCudaDriver, type SelectedDriver } from "../../src/native/driver-selection.js";
@@ -26,7 +35,9 @@ export class FaultyDriver implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "cudashm-faults-"));
   readonly #faultsPath = join(this.#folder, "faults");
   readonly #copy: ReturnType<typeof emulatedCopy>;
-  #readLines = 0;
+  readonly #all = new DriverCalls();
+  #new = new DriverCalls();
+  #read = 0;
 
   private constructor({ contextLingerMs = 0, variables, faults = "", now }: FaultyDriverOptions) {
     this.#put(faults);
@@ -58,15 +69,16 @@ export class FaultyDriver implements Disposable {
 
   /** The calls since this was asked last, by function and result. */
   newCalls(): DriverCalls {
-    const lines = this.#lines();
-    const calls = new DriverCalls(lines.slice(this.#readLines));
-    this.#readLines = lines.length;
+    this.#readOn();
+    const calls = this.#new;
+    this.#new = new DriverCalls();
     return calls;
   }
 
   /** The calls since the process began. */
   allCalls(): DriverCalls {
-    return new DriverCalls(this.#lines());
+    this.#readOn();
+    return this.#all;
   }
 
   [Symbol.dispose](): void {
@@ -80,9 +92,21 @@ export class FaultyDriver implements Disposable {
     renameSync(next, this.#faultsPath);
   }
 
-  #lines(): string[] {
-    const path = this.#copy.variables.CUDASHM_EMULATED_LOG ?? "";
-    return readFileSync(path, "latin1").split("\n").slice(0, -1);
+  #readOn(): void {
+    const log = openSync(this.#copy.variables.CUDASHM_EMULATED_LOG ?? "", "r");
+    try {
+      const bytes = Buffer.alloc(fstatSync(log).size - this.#read);
+      const count = readSync(log, bytes, 0, bytes.length, this.#read);
+      const lines = bytes.toString("latin1", 0, count).split("\n");
+      // A line that is not ended yet is read next time.
+      this.#read += count - (lines.pop() ?? "").length;
+      for (const line of lines) {
+        const [, , name = "", result] = line.split(" ", 4);
+        for (const calls of [this.#all, this.#new]) calls.add(name, Number(result));
+      }
+    } finally {
+      closeSync(log);
+    }
   }
 }
 
@@ -90,13 +114,10 @@ export class FaultyDriver implements Disposable {
 export class DriverCalls {
   readonly #counts = new Map<string, Map<number, number>>();
 
-  constructor(lines: readonly string[]) {
-    for (const line of lines) {
-      const [, , name = "", result] = line.split(" ", 4);
-      const results = this.#counts.get(name) ?? new Map<number, number>();
-      results.set(Number(result), (results.get(Number(result)) ?? 0) + 1);
-      this.#counts.set(name, results);
-    }
+  add(name: string, result: number): void {
+    const results = this.#counts.get(name) ?? new Map<number, number>();
+    results.set(result, (results.get(result) ?? 0) + 1);
+    this.#counts.set(name, results);
   }
 
   /** Calls of a function that ended with `result`. */
