@@ -109,9 +109,9 @@ async function driverOf(service: LoadedService) {
   };
 }
 
-/** What the driver refuses is tried again, nothing else. */
+/** What the driver refuses is tried again, nothing else. Not by force: what an ended session left is not ours. */
 async function releaseUntilGone(face: FaceClient, name: string): Promise<void> {
-  await untilDone(face, { op: "release", name, waitMs: 10_000, force: true }, "NOT_FOUND");
+  await untilDone(face, { op: "release", name, waitMs: 10_000, force: false }, "NOT_FOUND");
 }
 
 function registerUntilDone(face: FaceClient, name: string, memory: SharedMemory): Promise<Answer> {
