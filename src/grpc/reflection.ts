@@ -13,7 +13,7 @@ import { rawDefinition, undecodable } from "./call.js";
 import { statusOfError } from "./errors.js";
 import type { OpenCalls } from "./open-calls.js";
 import { mayBegin } from "./stream-gate.js";
-import { assertWellFormed } from "./wire.js";
+import { assertWellFormed } from "./well-formed.js";
 
 const paths = ["v1", "v1alpha"].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,

@@ -1,4 +1,5 @@
-import { BinaryReader, type BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, type BinaryWriter } from "@bufbuild/protobuf/wire";
+import { assertWellFormed } from "./well-formed.js";
 
 /** What ts-proto generates for a message. */
 export interface MessageCodec<Message> {
@@ -31,21 +32,4 @@ export function decodeMessage<Message>(
 export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Message): Buffer<ArrayBuffer> {
   const bytes = codec.encode(message).finish();
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-/**
- * Throws unless `bytes` are fields from the first to the last, and those of `messageFields` too. The generated
- * decoders stop without a word at tag 0 and at a stray end of a group; what follows would be lost, and an unregister
- * whose name is lost unregisters everything, or, after a message in a message, be taken for the outer one's.
- */
-export function assertWellFormed(bytes: Uint8Array, messageFields: readonly number[] = []): void {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (wireType === WireType.LengthDelimited && messageFields.includes(field)) {
-      assertWellFormed(reader.bytes());
-    } else {
-      reader.skip(wireType, field);
-    }
-  }
 }

@@ -23,7 +23,7 @@ const definition = loadSync(
   { includeDirs: [fileURLToPath(new URL("../../proto", import.meta.url))], keepCase: true, longs: String },
 );
 
-/** The method as another decoder than the service's knows it. */
+/** A method as another codec than the service's knows it. */
 export function methodOf(service: string, method: string): AnyMethod {
   const found = definition[service] as Readonly<Record<string, AnyMethod>> | undefined;
   if (found?.[method] === undefined) throw new Error(`there is no ${service}/${method}`);

@@ -80,3 +80,72 @@ export const deepBytes = fc
     for (let i = 0; i < Math.min(depth, 1000); i++) content = lengthDelimited(which, content);
     return content;
   });
+
+/** Reads what is well-formed, in other words than the service's. Throws at what is not. */
+class WireReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** The last text of a field of that number; those of another wire type are not it. */
+  lastText(wanted: number): string {
+    let text = "";
+    while (this.#at < this.#bytes.length) {
+      const { field, wireType } = this.#tag();
+      if (field === wanted && wireType === 2) text = this.#take(Number(this.#varint())).toString();
+      else this.#skip(field, wireType);
+    }
+    return text;
+  }
+
+  #tag(): { field: number; wireType: number } {
+    const tag = Number(BigInt.asUintN(32, this.#varint()));
+    if (tag >>> 3 === 0) throw new Error("no field has number 0");
+    return { field: tag >>> 3, wireType: tag & 7 };
+  }
+
+  #skip(field: number, wireType: number): void {
+    if (wireType === 0) this.#varint();
+    else if (wireType === 1) this.#take(8);
+    else if (wireType === 2) this.#take(Number(this.#varint()));
+    else if (wireType === 5) this.#take(4);
+    else if (wireType === 3) this.#skipGroup(field);
+    else throw new Error("no wire type of a field");
+  }
+
+  #skipGroup(group: number): void {
+    for (;;) {
+      const { field, wireType } = this.#tag();
+      if (wireType !== 4) this.#skip(field, wireType);
+      else if (field === group) return;
+      else throw new Error("the end of another group");
+    }
+  }
+
+  #varint(): bigint {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const [byte = 0] = this.#take(1);
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  #take(count: number): Buffer {
+    if (count > this.#bytes.length - this.#at) throw new Error("cut short");
+    this.#at += count;
+    return this.#bytes.subarray(this.#at - count, this.#at);
+  }
+}
+
+/** The text of a message's field; null if the message is not well-formed. */
+export function textIn(bytes: Buffer, number: number): string | null {
+  try {
+    return new WireReader(bytes).lastText(number);
+  } catch {
+    return null;
+  }
+}
