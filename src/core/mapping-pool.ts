@@ -16,7 +16,7 @@ class Entry implements SharedMapping {
   opened!: Promise<SharedMapping>;
   mapping!: DeviceMapping;
   /** The driver's close in progress. */
-  closing: Promise<void> | undefined;
+  closing: Promise<true> | undefined;
   closeFailed = false;
 
   constructor(key: string) {
@@ -52,8 +52,12 @@ export class MappingPool {
    * where it joins one while the driver is unusable, and with INVALID_ARGUMENT while a mapping of this handle
    * is left over from a close that failed.
    */
-  async acquire(deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
+  acquire(deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
     const key = `${deviceId}/${handle.exposeKey()}`;
+    return this.#entries.has(key) ? this.#join(key, deviceId, handle) : this.#openNew(key, deviceId, handle);
+  }
+
+  async #join(key: string, deviceId: number, handle: IpcMemHandle): Promise<SharedMapping> {
     for (;;) {
       const entry = this.#entries.get(key);
       if (entry === undefined) return await this.#openNew(key, deviceId, handle);
@@ -97,16 +101,15 @@ export class MappingPool {
    * Ends one use; the last one closes the mapping, and answers true. Where that close fails the use goes on: release it again
    * to try again, which asks the driver nothing after a fault that only a new process mends.
    */
-  async release(shared: SharedMapping): Promise<boolean> {
+  release(shared: SharedMapping): Promise<boolean> {
     const entry = shared as Entry;
     if (entry.users > 1) {
       entry.users--;
-      return false;
+      return Promise.resolve(false);
     }
-    if (entry.closeFailed && this.#stickyFault !== undefined) throw this.#stickyFault;
+    if (entry.closeFailed && this.#stickyFault !== undefined) return Promise.reject(this.#stickyFault);
     entry.closing = this.#callClose(entry);
-    await entry.closing;
-    return true;
+    return entry.closing;
   }
 
   /** Joining a mapping asks the driver nothing, so nothing else would tell that its memory cannot be reached. */
@@ -134,12 +137,13 @@ export class MappingPool {
     }
   }
 
-  async #callClose(entry: Entry): Promise<void> {
+  async #callClose(entry: Entry): Promise<true> {
     try {
       await entry.mapping.close();
       this.#open--;
       this.#entries.delete(entry.key);
       if (entry.admitted) this.#discount(entry.mapping);
+      return true;
     } catch (error) {
       entry.closeFailed = true;
       this.#noteFault(error);

@@ -83,11 +83,9 @@ export class RegionLifecycle {
       return this.#undo(registration, error as RegistryError, origin);
     }
     this.#watch.startLease(registration);
-    const { change, refusal } = await this.#table.commit(
-      registration,
-      isAdopted ? "adopted" : "registered",
-      origin,
-    );
+    const told = this.#table.commit(registration, isAdopted ? "adopted" : "registered", origin);
+    // Where nobody has to be waited for, which is most often so, a promise costs as much as the rest of it.
+    const { change, refusal } = told instanceof Promise ? await told : told;
     if (change === null)
       return this.#undo(registration, registration.abandoned ?? refusals.exiting(), origin);
     if (refusal !== null)
@@ -152,31 +150,47 @@ export class RegionLifecycle {
   async #close(registration: Registration, origin: Origin): Promise<void> {
     registration.closing = true;
     await this.#release(registration, origin);
-    await this.#table.commit(registration, "unregistered", origin);
+    const told = this.#table.commit(registration, "unregistered", origin);
+    if (told instanceof Promise) await told;
   }
 
   /** Gives the mapping back, or keeps the region as one that could not be closed and rejects. */
-  async #release(registration: Registration, origin: Origin): Promise<void> {
-    const { name, leftovers, mapping } = registration;
-    try {
-      for (let last = leftovers?.at(-1); last !== undefined; last = leftovers?.at(-1)) {
-        await this.#pool.release(last);
-        leftovers?.pop();
-      }
-      registration.isMappingClosed = await this.#pool.release(mapping as SharedMapping);
-    } catch (cause) {
-      const failure = refusals.closeFailed(cause);
-      const holder = this.#table.get(name);
-      if (holder !== undefined && holder !== registration) {
-        holder.leftovers = [...(holder.leftovers ?? []), mapping as SharedMapping];
-        this.#free(registration);
-        throw failure;
-      }
-      registration.closeFailure = failure;
-      await this.#table.commit(registration, "close_failed", origin, cause);
-      registration.closing = false;
+  #release(registration: Registration, origin: Origin): Promise<void> {
+    return this.#giveBack(registration).then(
+      (isClosed) => {
+        registration.isMappingClosed = isClosed;
+      },
+      (cause) => this.#closeFailed(registration, origin, cause),
+    );
+  }
+
+  #giveBack({ leftovers, mapping }: Registration): Promise<boolean> {
+    return leftovers === undefined
+      ? this.#pool.release(mapping as SharedMapping)
+      : this.#giveAllBack(leftovers, mapping as SharedMapping);
+  }
+
+  async #giveAllBack(leftovers: SharedMapping[], mapping: SharedMapping): Promise<boolean> {
+    for (let last = leftovers.at(-1); last !== undefined; last = leftovers.at(-1)) {
+      await this.#pool.release(last);
+      leftovers.pop();
+    }
+    return await this.#pool.release(mapping);
+  }
+
+  async #closeFailed(registration: Registration, origin: Origin, cause: unknown): Promise<never> {
+    const { name, mapping } = registration;
+    const failure = refusals.closeFailed(cause);
+    const holder = this.#table.get(name);
+    if (holder !== undefined && holder !== registration) {
+      holder.leftovers = [...(holder.leftovers ?? []), mapping as SharedMapping];
+      this.#free(registration);
       throw failure;
     }
+    registration.closeFailure = failure;
+    await this.#table.commit(registration, "close_failed", origin, cause);
+    registration.closing = false;
+    throw failure;
   }
 
   /** From here on it is too late to abandon `successor`, and nobody may begin to use what goes. */

@@ -118,32 +118,26 @@ export class Registrar {
     this.#table.reserve(registration, replaced);
     return new Promise((resolve, reject) => {
       registration.onAbandon = reject;
-      registration.settled = this.#carryOut(registration, request, origin, options, resolve, reject);
+      const stopListening = listenForAbort(origin.context.signal, (aborted) => {
+        registration.abandon(this.#abortError(aborted));
+      });
+      const end = () => {
+        stopListening();
+        registration.forgetCaller();
+        if (replaced !== undefined) replaced.replacing = undefined;
+      };
+      registration.settled = this.#lifecycle.open(registration, request, origin, options).then(
+        (region) => {
+          end();
+          resolve(region);
+        },
+        (error) => {
+          end();
+          reject(error);
+        },
+      );
       if (replaced !== undefined) replaced.replacing = registration.settled;
     });
-  }
-
-  /** Resolves when the register was carried out or undone, and its caller has been told. */
-  async #carryOut(
-    registration: Registration,
-    request: RegisterRequest,
-    origin: Origin,
-    options: OpenOptions,
-    resolve: (region: RegionStatus) => void,
-    reject: (error: unknown) => void,
-  ): Promise<void> {
-    const stopListening = listenForAbort(origin.context.signal, (aborted) => {
-      registration.abandon(this.#abortError(aborted));
-    });
-    try {
-      resolve(await this.#lifecycle.open(registration, request, origin, options));
-    } catch (error) {
-      reject(error);
-    } finally {
-      stopListening();
-      registration.forgetCaller();
-      if (options.replaced !== undefined) options.replaced.replacing = undefined;
-    }
   }
 
   /** See the registry's `renew`. */
