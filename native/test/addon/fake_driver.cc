@@ -30,8 +30,10 @@ DriverApi MakeApi() {
     return driver->retain_result;
   };
   api.device_primary_ctx_release = [](CUdevice) -> CUresult {
+    // Who saw it counted may forget this driver.
+    const int result = driver->release_result;
     ++driver->releases;
-    return driver->release_result;
+    return result;
   };
   api.ctx_push_current = [](CUcontext) -> CUresult {
     ++current_contexts;
