@@ -23,8 +23,8 @@ export interface Method<Request> {
   readonly refuse?: (problem: string) => RegistryError;
 }
 
-/** Answers one call, whatever becomes of it; resolves with that. Must not reject. */
-export type AnswerCall = (call: GrpcCallContext) => Promise<RequestOutcome>;
+/** Answers one call, whatever becomes of it, and tells that. Must neither throw nor reject. */
+export type AnswerCall = (call: GrpcCallContext) => RequestOutcome | Promise<RequestOutcome>;
 
 /** What carries out the calls of one method: each in a context of its own, counted and traced where that is asked for. */
 export function createRunner(
@@ -37,9 +37,8 @@ export function createRunner(
   const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(path) });
   return (serverCall, answer) => {
     const call = new GrpcCallContext(face, serverCall, openCalls, entrance);
-    const respond = () => (operation === undefined ? answer(call) : answerObserved(operation, call, answer));
-    if (trace === undefined) void respond();
-    else void traced(trace, call, respond);
+    if (trace !== undefined) void traced(trace, call, () => answerObserved(operation, call, answer));
+    else void answerObserved(operation, call, answer);
   };
 }
 
@@ -57,21 +56,25 @@ function nameParts(path: string): { service: string; method: string } {
 async function traced(
   begin: BeginTrace,
   call: GrpcCallContext,
-  respond: () => Promise<RequestOutcome>,
+  respond: () => RequestOutcome | Promise<RequestOutcome>,
 ): Promise<void> {
   const trace = begin(call);
   trace.end(statusOfOutcome(await trace.run(respond)));
 }
 
-async function answerObserved(
-  operation: OperationObserver,
+function answerObserved(
+  operation: OperationObserver | undefined,
   call: GrpcCallContext,
   answer: AnswerCall,
-): Promise<RequestOutcome> {
+): RequestOutcome | Promise<RequestOutcome> {
+  if (operation === undefined) return answer(call);
   const startedAt = operation.begin();
-  const outcome = await answer(call);
-  operation.end(startedAt, outcome, call.requestId);
-  return outcome;
+  const end = (outcome: RequestOutcome) => {
+    operation.end(startedAt, outcome, call.requestId);
+    return outcome;
+  };
+  const answered = answer(call);
+  return answered instanceof Promise ? answered.then(end) : end(answered);
 }
 
 /** How a call ends that failed. */

@@ -15,6 +15,7 @@ export const inferenceServiceName = "inference.GRPCInferenceService";
 
 // Every empty message is encoded as no bytes at all.
 const emptyMessage = Buffer.alloc(0);
+const toEmptyMessage = () => emptyMessage;
 
 const methods = wire.GRPCInferenceServiceService;
 
@@ -89,23 +90,18 @@ function addCudaSharedMemoryMethods(add: AddMethod, face: FaceContext): void {
     path: methods.cudaSharedMemoryRegister.path,
     request: wire.CudaSharedMemoryRegisterRequest,
     refuse: (problem) => invalidArguments("", problem),
-    handle: async (request, call) => {
+    handle: (request, call) => {
       if (!face.allowClientShm) throw new RegistryError("UNIMPLEMENTED", clientShmDisabledText);
-      await registry.register(registerRequestFromWire(request), call);
-      return emptyMessage;
+      return registry.register(registerRequestFromWire(request), call).then(toEmptyMessage);
     },
   });
   add({
     path: methods.cudaSharedMemoryUnregister.path,
     request: wire.CudaSharedMemoryUnregisterRequest,
-    handle: async ({ name }, call) => {
-      if (name === "") {
-        await registry.unregisterAll(call);
-      } else {
-        assertRegionName(name);
-        await registry.unregister(name, call);
-      }
-      return emptyMessage;
+    handle: ({ name }, call) => {
+      if (name === "") return registry.unregisterAll(call).then(toEmptyMessage);
+      assertRegionName(name);
+      return registry.unregister(name, call).then(toEmptyMessage);
     },
   });
 }
