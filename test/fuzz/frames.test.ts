@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { frame, grpcMessage, settingsFrame, windowUpdateFrame } from "../../bench/load/http2-frames.js";
 import { holds, timeout } from "./budget.js";
-import { FuzzedService } from "./fuzzed-service.js";
+import { FuzzedService, shortKeepalive } from "./fuzzed-service.js";
 import {
   callHeaders,
   connectionBytes,
@@ -22,9 +22,7 @@ const statusPath = "/inference.GRPCInferenceService/CudaSharedMemoryStatus";
 let service: FuzzedService;
 let grpc: RawGrpc;
 beforeAll(async () => {
-  // Node's HTTP/2 keeps a connection after some violations of the protocol, though its client is gone: only keepalive ends it.
-  const args = ["--grpc-keepalive-time=1000", "--grpc-keepalive-timeout=1000"];
-  service = await FuzzedService.start({ args });
+  service = await FuzzedService.start({ args: shortKeepalive });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 beforeEach(() => {

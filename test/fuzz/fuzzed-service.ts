@@ -9,6 +9,12 @@ import { startService } from "../helpers/cudashm.js";
 import { type Allocation, buildExporter, deviceVariables, ExporterHost } from "../kill/exporter-host.js";
 import { HttpLine, type RawAnswer, requestText } from "./raw-http.js";
 
+/**
+ * Node's HTTP/2 keeps a connection after some violations of the protocol, though its client is gone: only keepalive
+ * ends it.
+ */
+export const shortKeepalive = ["--grpc-keepalive-time=1000", "--grpc-keepalive-timeout=1000"] as const;
+
 /** Each one's token is the name twice; `ops` is an administrator. */
 export const tokens = { alice: "alice-alice", ops: "ops-ops" } as const;
 

@@ -32,12 +32,23 @@ export function methodOf(service: string, method: string): AnyMethod {
 
 const asIs = (bytes: Buffer) => bytes;
 
+/** Node's HTTP/2 ends a connection on which a thousand calls were cancelled in a short time. */
+const callsOfConnection = 400;
+
 /** Sends messages as they are, whatever they are. */
 export class RawGrpc implements Disposable {
-  readonly #client: Client;
+  readonly #address: string;
+  #client: Client;
+  #calls = 0;
 
   constructor(address: string) {
-    this.#client = new Client(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+    this.#address = address;
+    this.#client = this.#connect();
+  }
+
+  #connect(): Client {
+    const options = { "grpc.use_local_subchannel_pool": 1 };
+    return new Client(this.#address, credentials.createInsecure(), options);
   }
 
   /**
@@ -49,6 +60,10 @@ export class RawGrpc implements Disposable {
     messages: readonly Uint8Array[],
     { enough = 1, timeoutMs = 200 } = {},
   ): Promise<GrpcOutcome> {
+    if (++this.#calls % callsOfConnection === 0) {
+      this.#client.close();
+      this.#client = this.#connect();
+    }
     const options = { deadline: Date.now() + timeoutMs };
     const [first = Buffer.alloc(0)] = messages.map((message) => Buffer.from(message));
     const [client, none] = [this.#client, new Metadata()];
