@@ -58,7 +58,7 @@ export class RegionLifecycle {
     try {
       if (begin !== undefined) await begin;
       if (registration.abandoned) throw registration.abandoned;
-      const device = deviceOf(request, await this.#devices());
+      const device = deviceOf(request, await this.#driver.devices().catch(devicesFailed));
       registration.deviceId = device.ordinal;
       registration.deviceUuid = device.uuid;
       if (registration.exporter !== null) await this.#watch.begin(registration);
@@ -94,7 +94,21 @@ export class RegionLifecycle {
   }
 
   /** Ends a registration, whatever state it is in. See the registry's `unregister`. */
-  async unregister(registration: Registration, origin: Origin): Promise<void> {
+  unregister(registration: Registration, origin: Origin): Promise<void> {
+    const { state, replacing, leaving } = registration;
+    if (state === "registering" || replacing !== undefined || leaving !== undefined) {
+      return this.#unregisterAfter(registration, origin);
+    }
+    return this.#unregisterNow(registration, origin);
+  }
+
+  #unregisterNow(registration: Registration, origin: Origin): Promise<void> {
+    if (registration.state === "gone" || registration.state === "draining") return Promise.resolve();
+    return this.#leave(registration, this.#end(registration, origin));
+  }
+
+  /** The same, once nothing else is being done with it. */
+  async #unregisterAfter(registration: Registration, origin: Origin): Promise<void> {
     if (registration.state === "registering") {
       // What waits for a driver might wait for ever.
       if (origin.reason !== "stopping" && registration.reason === "adopted") {
@@ -109,8 +123,7 @@ export class RegionLifecycle {
       // It stays if that cannot be written down, which a stop does not ask for.
       await registration.leaving.catch(() => {});
     }
-    if (registration.state === "gone" || registration.state === "draining") return;
-    await this.#leave(registration, this.#end(registration, origin));
+    await this.#unregisterNow(registration, origin);
   }
 
   /** Closes a region that waits for its last pin, if there is none. */
@@ -260,14 +273,10 @@ export class RegionLifecycle {
     const limit = this.#pool.admit(shared);
     return limit === null ? null : refusals.deviceFull(name, deviceId, allocated, limit);
   }
+}
 
-  async #devices(): Promise<readonly CudaDevice[]> {
-    try {
-      return await this.#driver.devices();
-    } catch (error) {
-      throw refusals.devicesFailed(error);
-    }
-  }
+function devicesFailed(error: unknown): never {
+  throw refusals.devicesFailed(error);
 }
 
 /** The device that is meant. Throws INVALID_ARGUMENT if there is no such one. */

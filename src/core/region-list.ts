@@ -37,7 +37,7 @@ export class RegionList<Region extends { readonly name: string }> {
     const at = this.#blockIndexOf(region.name);
     if (this.#blocks.length === 0) this.#blocks.push({ regions: [], isHandedOut: false });
     const regions = this.#change(at);
-    regions.splice(indexIn(regions, region.name), 0, region);
+    insert(regions, indexIn(regions, region.name), region);
     if (regions.length <= maxBlockLength) return;
     this.#blocks.splice(at + 1, 0, { regions: regions.splice(maxBlockLength / 2), isHandedOut: false });
   }
@@ -45,7 +45,7 @@ export class RegionList<Region extends { readonly name: string }> {
   remove(name: string): void {
     const at = this.#blockIndexOf(name);
     const regions = this.#change(at);
-    regions.splice(indexIn(regions, name), 1);
+    remove(regions, indexIn(regions, name));
     if (regions.length === 0) this.#blocks.splice(at, 1);
   }
 
@@ -61,30 +61,38 @@ export class RegionList<Region extends { readonly name: string }> {
 
   /** The block that holds the name, or should: the last that begins no later. */
   #blockIndexOf(name: string): number {
-    const after = lowestWhere(this.#blocks.length, (index) => {
-      const [first] = (this.#blocks[index] as OwnBlock<Region>).regions;
-      return first !== undefined && compareRegionNames(first.name, name) > 0;
-    });
-    return Math.max(after - 1, 0);
+    let low = 0;
+    let high = this.#blocks.length;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      const first = this.#blocks[middle]?.regions[0] as Region;
+      if (compareRegionNames(first.name, name) <= 0) low = middle;
+      else high = middle;
+    }
+    return low;
   }
 }
 
 /** Where in `regions`, sorted, the name is, or should be. */
 function indexIn(regions: readonly { readonly name: string }[], name: string): number {
-  return lowestWhere(
-    regions.length,
-    (index) => compareRegionNames((regions[index] as { name: string }).name, name) >= 0,
-  );
-}
-
-/** The lowest index for which `test` holds, given that it holds for all above it; else `length`. */
-function lowestWhere(length: number, test: (index: number) => boolean): number {
   let low = 0;
-  let high = length;
+  let high = regions.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (test(middle)) high = middle;
-    else low = middle + 1;
+    if (compareRegionNames((regions[middle] as { name: string }).name, name) < 0) low = middle + 1;
+    else high = middle;
   }
   return low;
+}
+
+// As splice does, without the array that this would make and nobody wants.
+function insert<T>(items: T[], index: number, item: T): void {
+  items.push(item);
+  items.copyWithin(index + 1, index, items.length - 1);
+  items[index] = item;
+}
+
+function remove<T>(items: T[], index: number): void {
+  items.copyWithin(index, index + 1);
+  items.pop();
 }
