@@ -37,7 +37,7 @@ export class RegionList<Region extends { readonly name: string }> {
     const at = this.#blockIndexOf(region.name);
     if (this.#blocks.length === 0) this.#blocks.push({ regions: [], isHandedOut: false });
     const regions = this.#change(at);
-    insert(regions, indexIn(regions, region.name), region);
+    regions.splice(indexIn(regions, region.name), 0, region);
     if (regions.length <= maxBlockLength) return;
     this.#blocks.splice(at + 1, 0, { regions: regions.splice(maxBlockLength / 2), isHandedOut: false });
   }
@@ -45,7 +45,7 @@ export class RegionList<Region extends { readonly name: string }> {
   remove(name: string): void {
     const at = this.#blockIndexOf(name);
     const regions = this.#change(at);
-    remove(regions, indexIn(regions, name));
+    regions.splice(indexIn(regions, name), 1);
     if (regions.length === 0) this.#blocks.splice(at, 1);
   }
 
@@ -83,16 +83,4 @@ function indexIn(regions: readonly { readonly name: string }[], name: string): n
     else high = middle;
   }
   return low;
-}
-
-// As splice does, without the array that this would make and nobody wants.
-function insert<T>(items: T[], index: number, item: T): void {
-  items.push(item);
-  items.copyWithin(index + 1, index, items.length - 1);
-  items[index] = item;
-}
-
-function remove<T>(items: T[], index: number): void {
-  items.copyWithin(index, index + 1);
-  items.pop();
 }
