@@ -62,6 +62,8 @@ export interface CudaDriver {
   readonly kind: DriverKind | null;
   readonly health: DriverHealth;
   devices(): Promise<readonly CudaDevice[]>;
+  /** What `devices` would resolve with, where that is known already; else null. */
+  readonly knownDevices?: readonly CudaDevice[] | null;
   open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping>;
   /**
    * Bytes free on the device, or null if this process has no context there: asking makes none, and keeps none that

@@ -58,7 +58,8 @@ export class RegionLifecycle {
     try {
       if (begin !== undefined) await begin;
       if (registration.abandoned) throw registration.abandoned;
-      const device = deviceOf(request, await this.#driver.devices().catch(devicesFailed));
+      const devices = this.#driver.knownDevices ?? (await this.#driver.devices().catch(devicesFailed));
+      const device = deviceOf(request, devices);
       registration.deviceId = device.ordinal;
       registration.deviceUuid = device.uuid;
       if (registration.exporter !== null) await this.#watch.begin(registration);

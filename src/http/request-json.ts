@@ -1,5 +1,6 @@
 import { parse, parseLosslessNumber } from "lossless-json";
 import { RegistryError } from "../core/errors.js";
+import { parsePlainJson } from "./plain-json.js";
 import { parseUint64 } from "./uint64.js";
 
 // Fatal, so that two different bodies cannot become one text; a byte order mark is taken off.
@@ -11,7 +12,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * a key two different values.
  */
 export function parseRequestJson(body: Uint8Array): unknown {
-  return parseWith(unsignedOrNaN, body);
+  return parseWith(unsignedOrNaN, body, parsePlainJson);
 }
 
 /** The same, but that each number is a LosslessNumber: it keeps what the client wrote. */
@@ -19,9 +20,15 @@ export function parseExactJson(body: Uint8Array): unknown {
   return parseWith(parseLosslessNumber, body);
 }
 
-function parseWith(parseNumber: (text: string) => unknown, body: Uint8Array): unknown {
+/** `shortCut` gives undefined for what it is not sure of. */
+function parseWith(
+  parseNumber: (text: string) => unknown,
+  body: Uint8Array,
+  shortCut?: (text: string) => unknown,
+): unknown {
   try {
-    return parse(utf8.decode(body), null, { parseNumber, onDuplicateKey: refuseDuplicate });
+    const text = utf8.decode(body);
+    return shortCut?.(text) ?? parse(text, null, { parseNumber, onDuplicateKey: refuseDuplicate });
   } catch (cause) {
     const text = `failed to parse the request JSON buffer: ${explain(body, cause)}`;
     throw new RegistryError("INVALID_ARGUMENT", text, { cause });

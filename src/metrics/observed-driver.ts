@@ -33,14 +33,25 @@ export class ObservedDriver implements CudaDriver {
     return this.#driver.health;
   }
 
+  get knownDevices(): readonly CudaDevice[] | null {
+    return this.#driver.knownDevices ?? null;
+  }
+
   devices(): Promise<readonly CudaDevice[]> {
     return watched(this.#observer, "devices", this.#driver.devices());
   }
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping> {
     const startedAt = performance.now();
-    const opened = this.#driver.open(deviceId, handle);
-    const mapping = await timed(this.#observer, "open", deviceId, startedAt, opened);
+    let mapping: DeviceMapping;
+    try {
+      mapping = await this.#driver.open(deviceId, handle);
+    } catch (error) {
+      tellRefusal(this.#observer, "open", error);
+      throw error;
+    } finally {
+      this.#observer.ended("open", deviceId, performance.now() - startedAt);
+    }
     this.#observer.mapped(deviceId, mapping.byteSize, 1);
     return new ObservedMapping(mapping, this.#observer);
   }
@@ -84,30 +95,20 @@ class ObservedMapping implements DeviceMapping {
   async close(): Promise<void> {
     if (this.#closed) return this.#mapping.close();
     const startedAt = performance.now();
-    await timed(this.#observer, "close", this.deviceId, startedAt, this.#mapping.close());
+    try {
+      await this.#mapping.close();
+    } catch (error) {
+      tellRefusal(this.#observer, "close", error);
+      throw error;
+    } finally {
+      this.#observer.ended("close", this.deviceId, performance.now() - startedAt);
+    }
     if (!this.#closed) this.#observer.mapped(this.deviceId, this.byteSize, -1);
     this.#closed = true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-}
-
-async function timed<T>(
-  observer: DriverCallObserver,
-  call: "open" | "close",
-  deviceId: number,
-  startedAt: number,
-  done: Promise<T>,
-): Promise<T> {
-  try {
-    return await done;
-  } catch (error) {
-    tellRefusal(observer, call, error);
-    throw error;
-  } finally {
-    observer.ended(call, deviceId, performance.now() - startedAt);
   }
 }
 

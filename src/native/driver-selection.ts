@@ -54,6 +54,10 @@ export class SelectedDriver implements CudaDriver {
     return this.#driver?.description ?? null;
   }
 
+  get knownDevices(): readonly CudaDevice[] | null {
+    return this.#driver?.knownDevices ?? null;
+  }
+
   devices(): Promise<readonly CudaDevice[]> {
     return this.#driver?.devices() ?? this.#selected().then((driver) => driver.devices());
   }

@@ -34,7 +34,8 @@ export class NativeDriver implements CudaDriver {
   readonly kind: DriverKind;
   readonly description: DriverDescription;
   readonly #raw: RawDriver;
-  #devices: Promise<readonly CudaDevice[]> | null = null;
+  #devices: readonly CudaDevice[] | null = null;
+  #listing: Promise<readonly CudaDevice[]> | null = null;
   #fault: RegistryError | null = null;
   #probeFailure: string | null = null;
 
@@ -61,7 +62,7 @@ export class NativeDriver implements CudaDriver {
     if (count === 0) throw new NoGpuError("UNAVAILABLE", "no usable CUDA driver: it lists no device");
     const devices = await this.#raw.devices();
     if (isFailure(devices)) throw initialiseError(devices, this.kind);
-    this.#devices = Promise.resolve(devices);
+    this.#devices = devices;
   }
 
   get health(): DriverHealth {
@@ -71,15 +72,20 @@ export class NativeDriver implements CudaDriver {
       : { state: "unusable", reason: this.#probeFailure };
   }
 
-  devices(): Promise<readonly CudaDevice[]> {
-    // A lost driver lists nothing either, however long the list was before.
-    if (this.#fault !== null) return Promise.reject(this.#fault);
-    this.#devices ??= this.#listDevices();
-    return this.#devices;
+  /** A lost driver lists nothing, however long the list was before. */
+  get knownDevices(): readonly CudaDevice[] | null {
+    return this.#fault === null ? this.#devices : null;
+  }
+
+  async devices(): Promise<readonly CudaDevice[]> {
+    if (this.#fault !== null) throw this.#fault;
+    if (this.#devices !== null) return this.#devices;
+    this.#listing ??= this.#listDevices();
+    return this.#listing;
   }
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
-    await this.#requireDevice(deviceId);
+    if (!isListed(deviceId, this.knownDevices)) await this.#requireDevice(deviceId);
     this.#refuseForeignHandle(handle);
     const raw = this.#checked(await this.#raw.open(deviceId, handle.exposeBytes()));
     return new NativeMapping(raw, this.#checked);
@@ -136,10 +142,10 @@ export class NativeDriver implements CudaDriver {
 
   async #listDevices(): Promise<readonly CudaDevice[]> {
     try {
-      return this.#checked(await this.#raw.devices());
-    } catch (error) {
-      this.#devices = null;
-      throw error;
+      this.#devices = this.#checked(await this.#raw.devices());
+      return this.#devices;
+    } finally {
+      this.#listing = null;
     }
   }
 
@@ -151,8 +157,7 @@ export class NativeDriver implements CudaDriver {
   };
 
   async #requireDevice(deviceId: number): Promise<void> {
-    const devices = await this.devices();
-    if (devices.some(({ ordinal }) => ordinal === deviceId)) return;
+    if (isListed(deviceId, await this.devices())) return;
     throw new DriverError("cuDeviceGet", {
       cudaError: "CUDA_ERROR_INVALID_DEVICE",
       cudaCode: 101,
@@ -172,6 +177,10 @@ export class NativeDriver implements CudaDriver {
           : "the handle is from the emulated driver, and this service uses a real GPU: run the exporter on NVIDIA's driver",
     });
   }
+}
+
+function isListed(deviceId: number, devices: readonly CudaDevice[] | null): boolean {
+  return devices?.some(({ ordinal }) => ordinal === deviceId) ?? false;
 }
 
 function formatVersion(version: number): string {

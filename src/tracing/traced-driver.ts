@@ -21,6 +21,10 @@ export class TracedDriver implements CudaDriver {
     return this.#driver.health;
   }
 
+  get knownDevices(): readonly CudaDevice[] | null {
+    return this.#driver.knownDevices ?? null;
+  }
+
   devices(): Promise<readonly CudaDevice[]> {
     return this.#driver.devices();
   }
