@@ -1,9 +1,12 @@
 #include "device_context.h"
 
+#include <iterator>
+#include <utility>
+
 namespace cudashm {
 
 Outcome DeviceContext::Enter(CUdevice device) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (context_ == nullptr) {
     CUcontext context = nullptr;
     const CUresult code = api_.device_primary_ctx_retain(&context, device);
@@ -12,6 +15,14 @@ Outcome DeviceContext::Enter(CUdevice device) {
     device_ = device;
   }
   ++users_;
+  if (left_over_.empty()) return {};
+  // Taken off the list, so that no other lane calls one at the same time, and no lock is held over a call that
+  // may hang.
+  Ends ends = std::exchange(left_over_, {});
+  lock.unlock();
+  Try(ends);
+  lock.lock();
+  left_over_.insert(left_over_.end(), std::move_iterator(ends.begin()), std::move_iterator(ends.end()));
   return {};
 }
 
@@ -60,13 +71,30 @@ Outcome DeviceContext::With(const std::function<Outcome()>& calls) const {
   return outcome;
 }
 
+void DeviceContext::EndForGood(std::function<Outcome()> end) {
+  if (With(end).ok()) return;
+  std::lock_guard lock(mutex_);
+  left_over_.push_back(std::move(end));
+}
+
+void DeviceContext::Try(Ends& ends) const {
+  With([&ends]() -> Outcome {
+    std::erase_if(ends, [](const auto& end) { return end().ok(); });
+    return {};
+  });
+}
+
 void DeviceContext::ReleaseIfIdle(Clock::time_point idle_since) {
   std::lock_guard lock(mutex_);
   // Somebody may have come, and gone again, meanwhile: then it is no longer this call's turn.
   if (context_ == nullptr || users_ + visitors_ > 0 || idle_since_ != idle_since) return;
+  // Somebody else in this process may retain it as well, and would keep what is left over.
+  if (!left_over_.empty()) Try(left_over_);
   const CUresult released = api_.device_primary_ctx_release(device_);
   // What was not taken back is there for the next user, and is given back after him.
-  if (released == kCudaSuccess || released == kCudaErrorInvalidContext) context_ = nullptr;
+  if (released != kCudaSuccess && released != kCudaErrorInvalidContext) return;
+  context_ = nullptr;
+  left_over_.clear();
 }
 
 }  // namespace cudashm

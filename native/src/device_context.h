@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "call_queue.h"
 #include "driver_api.h"
@@ -32,7 +33,16 @@ class DeviceContext {
   // Runs `calls` with the context current on this thread. Only for a user or a visitor that was counted in.
   Outcome With(const std::function<Outcome()>& calls) const;
 
+  // Has the driver take back what nobody is left to ask for again. Where `end` is refused it is called again
+  // whenever a user comes, and before the context is released, with which all that lives in it goes. Only for a
+  // user that was counted in, and not within `With`.
+  void EndForGood(std::function<Outcome()> end);
+
  private:
+  using Ends = std::vector<std::function<Outcome()>>;
+
+  // Calls each and leaves those that were refused.
+  void Try(Ends& ends) const;
   void ReleaseIfIdle(Clock::time_point idle_since);
 
   const DriverApi& api_;
@@ -43,6 +53,8 @@ class DeviceContext {
   CUcontext context_ = nullptr;
   std::size_t users_ = 0;
   std::size_t visitors_ = 0;
+  // Refused so far. Each is of this context: of a later one it could hit another's memory at the same address.
+  Ends left_over_;
   Clock::time_point idle_since_;
   Clock::time_point idle_until_;
 };

@@ -15,18 +15,17 @@ using std::chrono::milliseconds;
 // A checksum's bytes go through the processor's cache in portions of this size.
 constexpr std::size_t kChecksumPortion = 256 * 1024;
 
-// The driver's call that takes back what `origin` gave. The context's user goes with the memory.
-Outcome EndMemory(Device& device, milliseconds linger, DeviceMemory::Origin origin, CUdeviceptr pointer) {
-  const Outcome outcome = device.context.With([&]() -> Outcome {
+// The driver's call that takes back what `origin` gave.
+std::function<Outcome()> EndOf(const DriverApi& api, DeviceMemory::Origin origin, CUdeviceptr pointer) {
+  return [&api, origin, pointer]() -> Outcome {
     if (origin == DeviceMemory::Origin::imported) {
-      return {device.api.ipc_close_mem_handle(pointer), "cuIpcCloseMemHandle"};
+      return {api.ipc_close_mem_handle(pointer), "cuIpcCloseMemHandle"};
     }
-    return {device.api.mem_free(pointer), "cuMemFree"};
-  });
-  if (outcome.ok()) device.context.Leave(linger);
-  return outcome;
+    return {api.mem_free(pointer), "cuMemFree"};
+  };
 }
 
+// `pointer` stays 0 until the driver gave memory, which it may have done whatever the outcome is.
 using Acquire = std::function<Outcome(CUdeviceptr& pointer, std::size_t& byte_size)>;
 
 // Posts `acquire` with the context entered; the memory keeps the context's user until its end.
@@ -40,6 +39,8 @@ void Make(Device& device, const char* what, milliseconds linger, DeviceMemory::O
     outcome = device.context.With([&] { return acquire(pointer, byte_size); });
     if (!outcome.ok()) {
       Failure failure = Refused(device.api, outcome);
+      // Before the answer: whoever opens the same handle next must not meet this one's close.
+      if (pointer != 0) device.context.EndForGood(EndOf(device.api, origin, pointer));
       device.context.Leave(linger);
       return done(std::move(failure));
     }
@@ -53,13 +54,12 @@ void Make(Device& device, const char* what, milliseconds linger, DeviceMemory::O
 void DeviceMemory::Open(Device& device, milliseconds linger, const CUipcMemHandle& handle, OnMemory done) {
   const DriverApi& api = device.api;
   auto acquire = [&api, handle](CUdeviceptr& pointer, std::size_t& byte_size) -> Outcome {
-    const CUresult opened = api.ipc_open_mem_handle(&pointer, handle, kIpcLazyEnablePeerAccess);
+    CUdeviceptr imported = 0;
+    const CUresult opened = api.ipc_open_mem_handle(&imported, handle, kIpcLazyEnablePeerAccess);
     if (opened != kCudaSuccess) return {opened, "cuIpcOpenMemHandle"};
+    pointer = imported;
     CUdeviceptr base = 0;
-    const CUresult sized = api.mem_get_address_range(&base, &byte_size, pointer);
-    if (sized == kCudaSuccess) return {};
-    api.ipc_close_mem_handle(pointer);
-    return {sized, "cuMemGetAddressRange"};
+    return {api.mem_get_address_range(&base, &byte_size, imported), "cuMemGetAddressRange"};
   };
   Make(device, "open", linger, Origin::imported, std::move(acquire), std::move(done));
 }
@@ -67,8 +67,12 @@ void DeviceMemory::Open(Device& device, milliseconds linger, const CUipcMemHandl
 void DeviceMemory::Allocate(Device& device, milliseconds linger, std::size_t byte_size, OnMemory done) {
   const DriverApi& api = device.api;
   auto acquire = [&api, byte_size](CUdeviceptr& pointer, std::size_t& allocated) -> Outcome {
+    CUdeviceptr memory = 0;
+    const CUresult code = api.mem_alloc(&memory, byte_size);
+    if (code != kCudaSuccess) return {code, "cuMemAlloc"};
+    pointer = memory;
     allocated = byte_size;
-    return {api.mem_alloc(&pointer, byte_size), "cuMemAlloc"};
+    return {};
   };
   Make(device, "allocate", linger, Origin::allocated, std::move(acquire), std::move(done));
 }
@@ -82,7 +86,8 @@ DeviceMemory::~DeviceMemory() {
   device_.queue.Post("close", CallQueue::Room::always,
                      [&device = device_, linger = linger_, origin = origin_, pointer = pointer_] {
                        // Nobody is left to try again, so the context must not wait for this memory.
-                       if (!EndMemory(device, linger, origin, pointer).ok()) device.context.Leave(linger);
+                       device.context.EndForGood(EndOf(device.api, origin, pointer));
+                       device.context.Leave(linger);
                      });
 }
 
@@ -209,7 +214,8 @@ void DeviceMemory::PostEnd() {
 }
 
 void DeviceMemory::End() {
-  const Outcome outcome = EndMemory(device_, linger_, origin_, pointer_);
+  const Outcome outcome = device_.context.With(EndOf(device_.api, origin_, pointer_));
+  if (outcome.ok()) device_.context.Leave(linger_);
   std::optional<Failure> failure;
   if (!outcome.ok()) failure = Refused(device_.api, outcome);
   std::vector<Done> closers;

@@ -59,8 +59,13 @@ export class FaultyDriver implements Disposable {
   }
 
   /** Has a call, counted from now on, answer `result`. */
-  refuse({ name, k }: DriverCall, result: number): void {
-    this.#put(`${name}@${k}=${result}`);
+  refuse(call: DriverCall, result: number): void {
+    this.refuseAll([call], result);
+  }
+
+  /** Has several calls answer `result`. */
+  refuseAll(calls: readonly DriverCall[], result: number): void {
+    this.#put(calls.map(({ name, k }) => `${name}@${k}=${result}`).join(","));
   }
 
   heal(): void {

@@ -119,6 +119,90 @@ void AnOpenWithoutASizeIsClosedAgain() {
   CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
 }
 
+// Opens a handle whose size the driver does not tell, and whose close it refuses.
+void LeaveOneOver(FakeDriver& driver, Device& device, milliseconds linger = kAtOnce) {
+  const int closes = driver.closes;
+  driver.size_result = 1;
+  driver.close_result = 2;
+  const auto result = Open(device, linger);
+  const Failure& failure = std::get<Failure>(result);
+  CHECK(failure.code == 1 && std::string(failure.call) == "cuMemGetAddressRange");
+  CHECK(driver.closes == closes);
+  driver.size_result = 0;
+  driver.close_result = 0;
+}
+
+void WhatCouldNotBeClosedIsClosedBeforeTheNextOpen() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto other = MustOpen(device);
+  LeaveOneOver(driver, device);
+  LeaveOneOver(driver, device);
+  CHECK(driver.opens == 3 && driver.closes == 0);
+  driver.during_open = [&driver] { CHECK(driver.closes == 2); };
+  auto memory = MustOpen(device);
+  CHECK(driver.opens == 4 && driver.closes == 2);
+  CHECK(!Close(*memory).has_value() && !Close(*other).has_value());
+  CHECK(driver.opens == 4 && driver.closes == 4 && driver.releases == 1);
+  CHECK(driver.calls_without_context == 0);
+}
+
+void WhatCouldNotBeClosedIsClosedBeforeTheContextGoes() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto other = MustOpen(device);
+  LeaveOneOver(driver, device);
+  driver.during_release = [&driver] { CHECK(driver.closes == 2); };
+  CHECK(!Close(*other).has_value());
+  CHECK(driver.opens == 2 && driver.closes == 2 && driver.releases == 1);
+}
+
+void ALingeringContextIsRidOfWhatCouldNotBeClosed() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  LeaveOneOver(driver, device, milliseconds(1));
+  while (driver.releases == 0) std::this_thread::yield();
+  CHECK(driver.opens == 1 && driver.closes == 1);
+}
+
+void WhatWentWithItsContextIsNotClosedInTheNext() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  LeaveOneOver(driver, device);
+  CHECK(driver.retains == 1 && driver.releases == 1);
+  auto memory = MustOpen(device);
+  CHECK(driver.retains == 2 && driver.closes == 0);
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.closes == 1);
+}
+
+void WhatIsLeftOverStaysWithAContextThatIsNotTakenBack() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  driver.release_result = 1;
+  LeaveOneOver(driver, device);
+  driver.release_result = 0;
+  auto memory = MustOpen(device);
+  CHECK(driver.opens == 2 && driver.closes == 1 && driver.retains == 1);
+  CHECK(!Close(*memory).has_value());
+  CHECK(driver.opens == 2 && driver.closes == 2);
+}
+
+void WhatIsLeftOverIsClosedOnceHoweverManyCome() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto other = MustOpen(device);
+  for (int i = 0; i < 20; ++i) LeaveOneOver(driver, device);
+  std::vector<Made> many(40);
+  for (Made& made : many) DeviceMemory::Open(device, kAtOnce, {}, made.Done());
+  std::vector<DeviceMemory::Ptr> memories;
+  for (Made& made : many) memories.push_back(std::get<DeviceMemory::Ptr>(made.Get()));
+  CHECK(driver.opens == 61 && driver.closes == 20);
+  for (const auto& memory : memories) CHECK(!Close(*memory).has_value());
+  CHECK(!Close(*other).has_value());
+  CHECK(driver.opens == 61 && driver.closes == 61 && driver.releases == 1);
+}
+
 void AContextThatCannotBeMadeIsToldAndMadeLater() {
   FakeDriver& driver = ResetFakeDriver();
   Device& device = NewDevice();
@@ -262,6 +346,27 @@ void MemoryThatNobodyHoldsIsClosed() {
   CHECK(driver.opens == 1 && driver.closes == 1 && driver.releases == 1);
 }
 
+void MemoryThatNobodyHoldsIsClosedLaterIfItCannotBeClosedNow() {
+  FakeDriver& driver = ResetFakeDriver();
+  Device& device = NewDevice();
+  auto other = MustOpen(device);
+  driver.close_result = 1;
+  MustOpen(device);
+  {
+    // Its holder tried in vain.
+    auto memory = MustOpen(device);
+    CHECK(Close(*memory)->code == 1);
+  }
+  Made made;
+  DeviceMemory::Allocate(device, kAtOnce, 48, made.Done());
+  made.Get();
+  Drain(device);
+  CHECK(driver.opens == 3 && driver.closes == 0 && driver.allocations == 1 && driver.frees == 0);
+  driver.close_result = 0;
+  CHECK(!Close(*other).has_value());
+  CHECK(driver.closes == 3 && driver.frees == 1 && driver.releases == 1);
+}
+
 void ACopyHoldsMemoryThatNobodyElseHolds() {
   FakeDriver& driver = ResetFakeDriver();
   Device& device = NewDevice();
@@ -339,6 +444,12 @@ int main() {
   RUN(ASecondCloseDoesNothing);
   RUN(ARefusedOpenKeepsNothing);
   RUN(AnOpenWithoutASizeIsClosedAgain);
+  RUN(WhatCouldNotBeClosedIsClosedBeforeTheNextOpen);
+  RUN(WhatCouldNotBeClosedIsClosedBeforeTheContextGoes);
+  RUN(ALingeringContextIsRidOfWhatCouldNotBeClosed);
+  RUN(WhatWentWithItsContextIsNotClosedInTheNext);
+  RUN(WhatIsLeftOverStaysWithAContextThatIsNotTakenBack);
+  RUN(WhatIsLeftOverIsClosedOnceHoweverManyCome);
   RUN(AContextThatCannotBeMadeIsToldAndMadeLater);
   RUN(AFailedCloseCanBeTriedAgain);
   RUN(BytesGoInAndComeOut);
@@ -348,6 +459,7 @@ int main() {
   RUN(ARefusedCopyAndAClosedMemoryHaveNoChecksum);
   RUN(ACloseWaitsForTheCopiesThatRun);
   RUN(MemoryThatNobodyHoldsIsClosed);
+  RUN(MemoryThatNobodyHoldsIsClosedLaterIfItCannotBeClosedNow);
   RUN(ACopyHoldsMemoryThatNobodyElseHolds);
   RUN(AnAllocationIsExportedAndFreed);
   RUN(SevenHungOpensLeaveALaneForTheRest);

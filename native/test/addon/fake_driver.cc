@@ -30,6 +30,7 @@ DriverApi MakeApi() {
     return driver->retain_result;
   };
   api.device_primary_ctx_release = [](CUdevice) -> CUresult {
+    if (driver->during_release) driver->during_release();
     // Who saw it counted may forget this driver.
     const int result = driver->release_result;
     ++driver->releases;
@@ -51,7 +52,7 @@ DriverApi MakeApi() {
   };
   api.mem_free = [](CUdeviceptr) -> CUresult {
     RequireContext();
-    ++driver->frees;
+    if (driver->close_result == 0) ++driver->frees;
     return driver->close_result;
   };
   api.mem_get_address_range = [](CUdeviceptr* base, std::size_t* bytes, CUdeviceptr pointer) -> CUresult {

@@ -27,6 +27,7 @@ struct FakeDriver {
   // Run inside the calls, on the lane.
   std::function<void()> during_open;
   std::function<void()> during_copy;
+  std::function<void()> during_release;
 };
 
 constexpr std::size_t kFakeBytes = 64;
