@@ -1,9 +1,13 @@
 import type { ApiCategory } from "./api-category.js";
 import { anonymousCaller, type Caller } from "./caller.js";
+import { RegistryError } from "./errors.js";
 import type { InFlight } from "./in-flight.js";
 import type { Principals } from "./principals.js";
 import type { HeaderSource, Restrictions } from "./restrictions.js";
 import { type Sessions, sessionHeader } from "./sessions.js";
+
+/** Where gRPC's libraries put a value that they are given as bytes. */
+const sessionBytesHeader = `${sessionHeader}-bin`;
 
 export interface GateOptions {
   readonly restrictions?: Restrictions | undefined;
@@ -40,6 +44,10 @@ export class Gate {
    */
   identify(call: HeaderSource, sessions: Sessions): Caller {
     const caller = this.#byToken(call);
+    if (call.header(sessionBytesHeader) !== undefined) {
+      // Its client believes to be in the session: what it registers would not go with that.
+      throw new RegistryError("UNAUTHENTICATED", `a session's secret is text; send it as ${sessionHeader}`);
+    }
     const secret = call.header(sessionHeader);
     if (secret === undefined) return caller;
     const { id, owner } = sessions.identify(secret, caller.owner);

@@ -4,7 +4,10 @@ import { SecretDigest } from "./secret.js";
 
 /** What a call brings along besides its message: headers over HTTP, metadata over gRPC. */
 export interface HeaderSource {
-  /** The value of a header, whose name is in lower case; undefined unless there is exactly one. */
+  /**
+   * The value of a header, whose name is in lower case. One that came more than once has all its values with `, `
+   * between them, so that none of them is taken for the one that was meant. Undefined only if none came.
+   */
   header(name: string): string | undefined;
 }
 

@@ -63,8 +63,8 @@ export class NodeExchange implements Exchange {
 
   header(name: string): string | undefined {
     if (name === "host") return this.#incoming.host;
-    const value = this.#incoming.headers[name];
-    return typeof value === "string" ? value : undefined;
+    const { headers, rawHeaders } = this.#incoming;
+    return headers[name] === undefined ? undefined : combinedValue(rawHeaders, name);
   }
 
   get declaredLength(): number | null {
@@ -223,4 +223,16 @@ export class NodeExchange implements Exchange {
       if (!complete) socket.destroy();
     });
   }
+}
+
+/** All values of a header; Node's own list of headers has only the first of some, `authorization` among them. */
+function combinedValue(rawHeaders: readonly string[], name: string): string | undefined {
+  let combined: string | undefined;
+  for (let at = 1; at < rawHeaders.length; at += 2) {
+    const field = rawHeaders[at - 1];
+    if (field?.length !== name.length || field.toLowerCase() !== name) continue;
+    const value = rawHeaders[at];
+    combined = combined === undefined ? value : `${combined}, ${value}`;
+  }
+  return combined;
 }

@@ -73,6 +73,16 @@ test("a session's secret is no token, and another's is of no use, to an administ
   expect(codeOf(() => openGate.identify(call(secret), sessions))).toBe("PERMISSION_DENIED");
 });
 
+test("a session's secret as bytes is refused, health excepted", () => {
+  const sessions = createSessions();
+  const { secret } = sessions.open({ caller: anonymousCaller, resumeGraceMs: 0 });
+  for (const headers of [{}, { "cudashm-session": secret }]) {
+    const within = call({ ...headers, "cudashm-session-bin": "bytes" });
+    expect(codeOf(() => openGate.enter("shared-memory", within, sessions))).toBe("UNAUTHENTICATED");
+    expect(openGate.enter("health", within, sessions)).toEqual(anonymousCaller);
+  }
+});
+
 test("a call that is refused for its session is not counted as being answered", () => {
   const sessions = createSessions();
   const gate = new Gate({ inFlight: new InFlight(1) });

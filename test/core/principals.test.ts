@@ -65,16 +65,27 @@ test("one token that is an administrator's on one line and not on another is a p
   ]);
 });
 
-test.each([undefined, "", "Basic YTpi", "a-token", "Bearer", "Bearer ", "Bearer a b"])(
-  "the header %j holds no token",
-  (header) => {
-    expect(caller(parse(`alice: ${hash("a-token")}`), header)).toBe(missing);
+test.each([
+  undefined,
+  "",
+  "Basic YTpi",
+  "a-token",
+  "Bearer",
+  "Bearer ",
+  "Bearer a b",
+  "Bearer a-token, Bearer a-token",
+  ", Bearer a-token",
+  "Bearer, a-token",
+])("the header %j holds no token", (header) => {
+  expect(caller(parse(`alice: ${hash("a-token")}`), header)).toBe(missing);
+});
+
+test.each(["a-toke", "a-tokenn", "A-TOKEN", "a-token,", hash("a-token")])(
+  "the token %s is nobody's",
+  (token) => {
+    expect(caller(parse(`alice: ${hash("a-token")}`), `Bearer ${token}`)).toBe(unknown);
   },
 );
-
-test.each(["a-toke", "a-tokenn", "A-TOKEN", hash("a-token")])("the token %s is nobody's", (token) => {
-  expect(caller(parse(`alice: ${hash("a-token")}`), `Bearer ${token}`)).toBe(unknown);
-});
 
 test("every problem is told by its line, and nothing of the line is", () => {
   const secret = "s3cret-token";

@@ -5,16 +5,19 @@ import { dirname, join } from "node:path";
 import { type CallOptions, type Client, credentials, loadPackageDefinition, Metadata } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { frame, grpcMessage, settingsFrame } from "../../bench/load/http2-frames.js";
 import { Gate } from "../../src/core/gate.js";
 import { InFlight } from "../../src/core/in-flight.js";
 import { Principals } from "../../src/core/principals.js";
 import { Restrictions } from "../../src/core/restrictions.js";
+import { callHeaders, flags, headerBlock, preface, types } from "../fuzz/http2-bytes.js";
 import { createDeferred } from "../helpers/deferred.js";
 import { addressOf, createClient, createRawCaller, createTestFace, startServer } from "./harness.js";
 
 const inference = "inference.GRPCInferenceService";
 
-type Headers = Readonly<Record<string, string>>;
+/** By name: the value, or each of several. */
+type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 /** Calls with metadata; gives the name of the status and its text. */
 function callerWith(address: string, service = inference) {
@@ -22,12 +25,31 @@ function callerWith(address: string, service = inference) {
   return (method: string, request: object = {}, headers: Headers = {}, options: CallOptions = {}) =>
     new Promise<{ code: number; text: string }>((resolve) => {
       const metadata = new Metadata();
-      for (const [key, value] of Object.entries(headers)) metadata.add(key, value);
+      for (const [key, values] of Object.entries(headers)) {
+        for (const value of [values].flat()) metadata.add(key, value);
+      }
       // biome-ignore lint/suspicious/noExplicitAny: grpc-js types dynamic clients no closer.
       (client as any)[method](request, metadata, options, (error: { code: number; details: string } | null) =>
         resolve({ code: error?.code ?? 0, text: error?.details ?? "" }),
       );
     });
+}
+
+/** Calls with header lines that no library sends. */
+function callWithLines(port: number, lines: readonly (readonly [string, string])[]): void {
+  const headers = callHeaders(`/${inference}/CudaSharedMemoryStatus`, lines);
+  const socket = connect(port, "127.0.0.1");
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  socket.write(
+    Buffer.concat([
+      preface,
+      settingsFrame([]),
+      frame(types.headers, flags.endHeaders, 1, headerBlock(headers)),
+      frame(types.data, flags.endStream, 1, grpcMessage(new Uint8Array())),
+    ]),
+  );
 }
 
 /** Status and text that a stream of no answers ends with. */
@@ -82,6 +104,19 @@ describe("a restricted protocol", () => {
     expect(face.faults).toEqual([]);
   });
 
+  test("is refused with its metadata twice", async () => {
+    const { call } = await start(restricted(["shared-memory"]));
+    for (const values of [
+      ["s3cret", "s3cret"],
+      ["s3cret", "other"],
+      ["other", "s3cret"],
+      ["s3cret", ""],
+    ]) {
+      const headers = { "triton-grpc-protocol-admin-key": values };
+      expect([values, await call("CudaSharedMemoryStatus", {}, headers)]).toEqual([values, refused]);
+    }
+  });
+
   test("is answered with its metadata, and nothing else needs any", async () => {
     const { face, call, health } = await start(restricted(["shared-memory"]));
     const headers = { "triton-grpc-protocol-admin-key": "s3cret" };
@@ -119,6 +154,23 @@ describe("where tokens are wanted", () => {
     expect(await call("ServerMetadata", {}, { authorization: "Basic YTpi" })).toEqual(unauthenticated);
     expect((await call("CudaSharedMemoryStatus", {}, { authorization: "Bearer no" })).code).toBe(16);
     expect(face.registry.statuses()).toEqual([]);
+  });
+
+  test("the second of two tokens lets nobody in", async () => {
+    const outcomes: string[] = [];
+    const observeOperation = () => ({
+      begin: () => 0,
+      end: (_startedAt: number, outcome: string) => outcomes.push(outcome),
+    });
+    const face = createTestFace({ gate: gate(), observeOperation });
+    const { port } = (await startServer(face)).address ?? { port: 0 };
+    for (const first of ["Bearer no", "", "Basic YTpi"]) {
+      callWithLines(port, [
+        ["authorization", first],
+        ["authorization", asAlice.authorization],
+      ]);
+    }
+    await expect.poll(() => outcomes).toEqual(Array(3).fill("UNAUTHENTICATED"));
   });
 
   test("a region belongs to whoever's token registered it", async () => {

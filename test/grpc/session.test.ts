@@ -11,12 +11,10 @@ const unknown = "the session is unknown or has ended; open a new one, or send no
 async function start() {
   const face = createTestFace();
   const address = addressOf(await startServer(face));
-  const callerOf = (service: string) => {
+  const metadataCallerOf = (service: string) => {
     const client = createClient(address, service);
-    return (method: string, request: object, ...secrets: string[]) =>
+    return (method: string, request: object, metadata: Metadata) =>
       new Promise<[string, string]>((resolve) => {
-        const metadata = new Metadata();
-        for (const secret of secrets) metadata.add("cudashm-session", secret);
         // biome-ignore lint/suspicious/noExplicitAny: grpc-js types dynamic clients no closer.
         (client as any)[method](request, metadata, (error: { code: number; details: string } | null) => {
           told(error);
@@ -24,8 +22,17 @@ async function start() {
         });
       });
   };
+  const callerOf = (service: string) => {
+    const callWith = metadataCallerOf(service);
+    return (method: string, request: object, ...secrets: string[]) => {
+      const metadata = new Metadata();
+      for (const secret of secrets) metadata.add("cudashm-session", secret);
+      return callWith(method, request, metadata);
+    };
+  };
   return {
     face,
+    callWith: metadataCallerOf("inference.GRPCInferenceService"),
     call: callerOf("inference.GRPCInferenceService"),
     health: callerOf("grpc.health.v1.Health"),
   };
@@ -84,6 +91,28 @@ test("two secrets, or one sent twice, are none", async () => {
     [one.secret, one.secret],
   ]) {
     expect(await call("CudaSharedMemoryStatus", {}, ...secrets)).toEqual(["UNAUTHENTICATED", unknown]);
+  }
+});
+
+test("a secret that comes as bytes is refused, told how to send it", async () => {
+  const { face, callWith } = await start();
+  const { secret } = openSession(face);
+  for (const text of [undefined, secret]) {
+    const metadata = new Metadata();
+    metadata.set("cudashm-session-bin", Buffer.from(secret));
+    if (text !== undefined) metadata.set("cudashm-session", text);
+    expect(await callWith("CudaSharedMemoryStatus", {}, metadata)).toEqual([
+      "UNAUTHENTICATED",
+      "a session's secret is text; send it as cudashm-session",
+    ]);
+  }
+});
+
+test("an empty secret, or one with anything around it, is none", async () => {
+  const { face, call } = await start();
+  const { secret } = openSession(face);
+  for (const sent of ["", `${secret},`, `"${secret}"`, `${secret} ${secret}`]) {
+    expect(await call("CudaSharedMemoryStatus", {}, sent)).toEqual(["UNAUTHENTICATED", unknown]);
   }
 });
 

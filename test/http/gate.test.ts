@@ -52,6 +52,58 @@ describe("a restricted API", () => {
   });
 });
 
+/** Status of a GET of the status of all with these header lines; of our own server, and mounted in another's. */
+async function statusesWith(face: Face, lines: readonly (readonly [string, string])[]): Promise<number[]> {
+  const text = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const answer = await face.raw(`GET ${cuda}/status HTTP/1.1\r\nHost: a\r\n${text}Connection: close\r\n\r\n`);
+  const mounted = await face.app.request(`${cuda}/status`, {
+    headers: lines.map(([name, value]) => [name, value] as [string, string]),
+  });
+  return [Number(answer.split(" ")[1]), mounted.status];
+}
+
+describe("a header that comes twice", () => {
+  test("is no token, whichever of the two is one", async () => {
+    await using face = await Face.start({ gate: new Gate({ principals: principals("alice", "bob") }) });
+    const [alice, bob, nobody] = ["Bearer alice-token", "Bearer bob-token", "Bearer nobody-token"] as const;
+    for (const [first, second] of [
+      [alice, bob],
+      [alice, alice],
+      [nobody, alice],
+      [alice, nobody],
+      [alice, ""],
+      ["", alice],
+      ["Bearer", "alice-token"],
+    ] as const) {
+      const lines = [
+        ["Authorization", first],
+        ["authorization", second],
+      ] as const;
+      expect([first, second, ...(await statusesWith(face, lines))]).toEqual([first, second, 401, 401]);
+    }
+    expect(await statusesWith(face, [["AUTHORIZATION", alice]])).toEqual([200, 200]);
+  });
+
+  // Node keeps the first of two of some headers, and puts the others together.
+  test.each(["Admin-Key", "From"])("does not open what %s restricts", async (key) => {
+    const restrictions = Restrictions.ofHttp([{ categories: ["shared-memory"], key, value: "s3cret" }]);
+    await using face = await Face.start({ gate: new Gate({ restrictions }) });
+    for (const [first, second] of [
+      ["s3cret", "s3cret"],
+      ["s3cret", "other"],
+      ["other", "s3cret"],
+      ["s3cret", ""],
+    ] as const) {
+      const lines = [
+        [key, first],
+        [key.toUpperCase(), second],
+      ] as const;
+      expect([first, second, ...(await statusesWith(face, lines))]).toEqual([first, second, 403, 403]);
+    }
+    expect(await statusesWith(face, [[key, "s3cret"]])).toEqual([200, 200]);
+  });
+});
+
 describe("where tokens are wanted", () => {
   test("a call without one is refused, and says how to send one", async () => {
     await using face = await Face.start({ gate: new Gate({ principals: principals("alice") }) });

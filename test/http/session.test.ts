@@ -78,14 +78,40 @@ test("a secret of no session is refused wherever it is sent, health and unknown 
   }
 });
 
-test("two secrets, or one sent twice, are none", async () => {
+test("a secret that comes in any other form than its own is none", async () => {
+  await using face = await Face.start();
+  const [{ hold }, other] = [openSession(face), openSession(face)];
+  const { secret } = hold;
+  for (const values of [
+    [secret, other.hold.secret],
+    [secret, secret],
+    [secret, ""],
+    ["", secret],
+    [""],
+    [`${secret}\u00fc`],
+    ["\u00fc"],
+    [`${secret}\t${secret}`],
+    [`${secret},`],
+    [secret.toUpperCase().padEnd(33, "0")],
+    [`"${secret}"`],
+  ]) {
+    const lines = values.map((value) => `Cudashm-Session: ${value}\r\n`).join("");
+    const head = `GET ${cuda}/status HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`;
+    expect([values, (await face.raw(head)).split(" ")[1]]).toEqual([values, "401"]);
+  }
+});
+
+test("a secret that comes as the bytes of a gRPC library is refused, told how to send it", async () => {
   await using face = await Face.start();
   const { hold } = openSession(face);
-  const line = `Cudashm-Session: ${hold.secret}\r\n`;
-  const answer = await face.raw(
-    `GET ${cuda}/status HTTP/1.1\r\nHost: a\r\n${line}${line}Connection: close\r\n\r\n`,
-  );
-  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  const headers = { "cudashm-session-bin": Buffer.from(hold.secret).toString("base64") };
+  for (const also of [{}, { "cudashm-session": hold.secret }]) {
+    const { status, text } = await face.send("GET", `${cuda}/status`, { headers: { ...headers, ...also } });
+    expect([status, JSON.parse(text)]).toEqual([
+      401,
+      { error: "a session's secret is text; send it as cudashm-session" },
+    ]);
+  }
 });
 
 test("the session of another is refused", async () => {
