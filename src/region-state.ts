@@ -1,4 +1,5 @@
 import type { Config } from "./config.js";
+import type { RefusedAdoption } from "./core/adoption.js";
 import type { RegionRegistry, RegistryOptions } from "./core/registry.js";
 import type { Log } from "./log.js";
 import { lockFile } from "./native/file-lock.js";
@@ -50,17 +51,24 @@ async function adoptAll(
   allowsUnverified: boolean,
   log: Log,
 ): Promise<void> {
+  let [adopted, forgotten, kept] = [0, 0, 0];
   await Promise.all(
     records.map(async (record) => {
       const refusal = await registry.adopt(record, { whenUsable, allowsUnverified });
-      if (refusal === null) return;
-      const { name: region, generation, reason } = refusal;
-      log.warn(
-        { region, generation: String(generation), reason },
-        "region of the run before was not taken up",
-      );
+      if (refusal === null) adopted++;
+      else if (refusal.isForgotten) forgotten++;
+      else kept++;
+      if (refusal !== null) logRefusal(log, refusal);
     }),
   );
-  const { adopted, refused } = registry.adoption;
-  log.info({ adopted, refused: refused.length }, "regions of the run before were taken up");
+  const exception = forgotten + kept === 0 ? "" : ", but for those forgotten or kept for the next start";
+  log.info({ adopted, forgotten, kept }, `regions of the run before were taken up${exception}`);
+}
+
+function logRefusal(log: Log, { name, generation, reason, isForgotten }: RefusedAdoption): void {
+  const fate = isForgotten ? "is forgotten" : "stays in the state file for the next start";
+  log.warn(
+    { region: name, generation: String(generation), reason },
+    `region of the run before was not taken up and ${fate}`,
+  );
 }

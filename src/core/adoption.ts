@@ -8,11 +8,17 @@ import { type Origin, Registration } from "./registration.js";
 import type { Sessions } from "./sessions.js";
 import { Turns } from "./turns.js";
 
+/** Why a region was not taken up again, and what becomes of it. */
+interface Refusal {
+  readonly reason: string;
+  /** Whether it is written down that it is gone, at the latest as soon as that is possible; else the next start tries. */
+  readonly isForgotten: boolean;
+}
+
 /** A region of an earlier process that was not taken up again. */
-export interface RefusedAdoption {
+export interface RefusedAdoption extends Refusal {
   readonly name: string;
   readonly generation: bigint;
-  readonly reason: string;
   readonly owner: string;
   /** The id of the session that it lived as long as. */
   readonly session: string | null;
@@ -95,14 +101,15 @@ export class Adoption implements AdoptionProgress {
     this.#pending++;
     try {
       const registration = registrationOf(record);
-      let reason = this.#refusal(record, options);
-      if (reason === null) reason = await this.#open(registration, record, options);
-      else await this.#records.leaveEventually(registration);
-      if (reason === null) {
+      const reason = this.#refusal(record, options);
+      if (reason !== null) await this.#records.leaveEventually(registration);
+      const why =
+        reason === null ? await this.#open(registration, record, options) : { reason, isForgotten: true };
+      if (why === null) {
         this.#adopted++;
         return null;
       }
-      const refusal = { name, generation, reason, owner, session: session?.id ?? null };
+      const refusal = { ...why, name, generation, owner, session: session?.id ?? null };
       if (this.#refused.length < maxRefusals) this.#refused.push(refusal);
       return refusal;
     } finally {
@@ -123,7 +130,7 @@ export class Adoption implements AdoptionProgress {
     registration: Registration,
     record: RegionRecord,
     { whenUsable }: AdoptionOptions,
-  ): Promise<string | null> {
+  ): Promise<Refusal | null> {
     const turn = this.#turns.take();
     const begin = Promise.race([this.#mayBegin(turn, whenUsable), registration.whenAbandoned()]);
     const opened = this.#registrar.adopt(registration, requestOf(record), originOf(record), begin);
@@ -131,10 +138,11 @@ export class Adoption implements AdoptionProgress {
     const outcome = opened.then(
       () => null,
       async (error: RegistryError) => {
+        const isForgotten = registration.isUnwanted || isFinal(error);
         // Of what nobody wants any more that was written down before its name was free.
         if (registration.isUnwanted) await settled;
-        else if (isFinal(error)) await this.#records.leaveEventually(registration);
-        return error.message;
+        else if (isForgotten) await this.#records.leaveEventually(registration);
+        return { reason: error.message, isForgotten };
       },
     );
     void outcome.finally(() => this.#turns.giveBack(turn));
