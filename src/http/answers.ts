@@ -7,7 +7,7 @@ const json = "application/json";
 export function answerEmpty(
   exchange: Exchange,
   status: 200 | 400 = 200,
-  headers: AnswerHeaders = {},
+  headers?: AnswerHeaders,
 ): Response {
   return exchange.answer(status, json, "", headers);
 }
@@ -27,7 +27,7 @@ export function answerError(
   exchange: Exchange,
   status: number,
   text: string,
-  headers: AnswerHeaders = {},
+  headers?: AnswerHeaders,
 ): Response {
   return exchange.answer(status, json, JSON.stringify({ error: text }), headers);
 }

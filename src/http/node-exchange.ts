@@ -132,12 +132,22 @@ export class NodeExchange implements Exchange {
     return bytes;
   }
 
-  answer(status: number, contentType: string, body: AnswerBody, headers: AnswerHeaders = {}): Response {
-    const own = this.#headers(contentType, String(Buffer.byteLength(body)));
+  answer(status: number, contentType: string, body: AnswerBody, headers?: AnswerHeaders): Response {
+    const bytes = Buffer.byteLength(body);
+    const own = this.#headers(contentType, String(bytes));
     this.#discardBody();
-    this.#outgoing.writeHead(status, own.concat(...Object.entries(headers)));
-    this.#outgoing.end(body);
+    this.#outgoing.writeHead(status, headers === undefined ? own : own.concat(...Object.entries(headers)));
+    if (bytes > 0) this.#writeAtOnce(body, bytes === body.length ? "latin1" : "utf8");
+    this.#outgoing.end();
     return RESPONSE_ALREADY_SENT;
+  }
+
+  /** Headers and body in one piece: `end` would make two of a body, and the kernel takes half as long again for two. */
+  #writeAtOnce(body: AnswerBody, encoding: BufferEncoding): void {
+    const { socket } = this.#outgoing;
+    socket?.cork();
+    this.#outgoing.write(body, encoding);
+    socket?.uncork();
   }
 
   async stream(
