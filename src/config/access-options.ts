@@ -71,7 +71,7 @@ export const accessOptions = {
     kind: count,
     default: null,
     group: "Limits",
-    help: "Most requests answered at once over both faces, health not counted; no limit unless set.",
+    help: "Most requests answered at once over both faces. A wait or a watch of regions counts as long as it lasts; health, reflection and, once it is open, the stream of a session do not count. No limit unless set.",
   },
   httpMaxConnections: {
     flag: "http-max-connections",
