@@ -26,7 +26,7 @@ test("with nothing given, serves both faces on loopback at Triton's ports and le
     allowGrpc: true,
     grpcAddress: "127.0.0.1",
     grpcPort: 8001,
-    grpcKeepaliveTime: 7_200_000,
+    grpcKeepaliveTime: 300_000,
     grpcKeepaliveTimeout: 20_000,
     allowMetrics: true,
     metricsAddress: "127.0.0.1",

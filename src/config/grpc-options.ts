@@ -28,9 +28,9 @@ export const grpcOptions = {
   grpcKeepaliveTime: {
     flag: "grpc-keepalive-time",
     kind: integer(1, maxTimerMs, "MS"),
-    default: 7_200_000,
+    default: 300_000,
     group: "gRPC",
-    help: "Milliseconds of silence after which a client is pinged.",
+    help: "Milliseconds between the pings by which a dead client is found.",
   },
   grpcKeepaliveTimeout: {
     flag: "grpc-keepalive-timeout",

@@ -15,9 +15,9 @@ export interface GrpcServicesOptions {
 }
 
 export interface GrpcListenOptions extends GrpcServicesOptions, ListenOptions {
-  /** A connection silent for so long is asked for a sign of life. */
+  /** A connection is asked for a sign of life each time so long has passed; 5 minutes unless given. */
   readonly keepaliveTimeMs?: number;
-  /** A connection that gives none for so long is dropped. */
+  /** A connection that gives none for so long is dropped; 20 seconds unless given. */
   readonly keepaliveTimeoutMs?: number;
   /** A larger request is RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes?: number;
@@ -62,7 +62,7 @@ export function quietLibrary(): void {
 export async function listenGrpc(face: FaceContext, options: GrpcListenOptions): Promise<GrpcServer> {
   const server = new Server({
     "grpc.max_receive_message_length": options.maxReceiveMessageBytes ?? 64 * 1024,
-    "grpc.keepalive_time_ms": options.keepaliveTimeMs ?? 7_200_000,
+    "grpc.keepalive_time_ms": options.keepaliveTimeMs ?? 300_000,
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 20_000,
     "grpc.enable_channelz": 0,
   });
