@@ -1,9 +1,9 @@
-import { BinaryReader, type BinaryWriter } from "@bufbuild/protobuf/wire";
+import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { assertWellFormed } from "./well-formed.js";
 
 /** What ts-proto generates for a message. */
 export interface MessageCodec<Message> {
-  encode(message: Message): BinaryWriter;
+  encode(message: Message, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader): Message;
 }
 
@@ -28,8 +28,17 @@ export function decodeMessage<Message>(
   return codec.decode(new BinaryReader(bytes, decodeUtf8));
 }
 
-/** Encodes without copying. */
+/** What a writer that has written more is not kept for. */
+const maxKeptBytes = 64 * 1024;
+
+// A writer's buffer costs a small message more than the rest of its encoding, and finishing it makes it new.
+let kept = new BinaryWriter();
+
 export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Message): Buffer<ArrayBuffer> {
-  const bytes = codec.encode(message).finish();
+  const writer = kept;
+  kept = new BinaryWriter();
+  const bytes = codec.encode(message, writer).finish();
+  // Only after it went well: a writer that was left in the middle still has what was written.
+  if (bytes.length <= maxKeptBytes) kept = writer;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
