@@ -13,14 +13,15 @@ export interface CallSignal {
 export class CallAbort implements CallSignal {
   aborted = false;
   reason: unknown;
-  readonly #listeners = new Set<() => void>();
+  #listeners: (() => void)[] = [];
 
   addEventListener(_type: "abort", listener: () => void): void {
-    if (!this.aborted) this.#listeners.add(listener);
+    if (!this.aborted) this.#listeners.push(listener);
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners.delete(listener);
+    const index = this.#listeners.indexOf(listener);
+    if (index !== -1) this.#listeners.splice(index, 1);
   }
 
   /** The second time does nothing. */
@@ -28,8 +29,8 @@ export class CallAbort implements CallSignal {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
+    const listeners = this.#listeners;
+    this.#listeners = [];
     for (const listener of listeners) listener();
   }
 }

@@ -8,6 +8,7 @@ import type { Gate } from "../core/gate.js";
 import type { CallContext } from "../core/region.js";
 import type { RegionRegistry } from "../core/registry.js";
 import { clientRequestId, requestIdHeader } from "../core/request-ids.js";
+import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
 import type { HeaderSource } from "../core/restrictions.js";
 import { metadataHeader } from "./metadata-header.js";
 import type { OpenCall, OpenCalls } from "./open-calls.js";
@@ -16,6 +17,7 @@ import type { OpenCall, OpenCalls } from "./open-calls.js";
 export interface Entrance {
   readonly gate: Gate;
   readonly category: ApiCategory;
+  readonly operation: OperationObserver | undefined;
 }
 
 /** Skips what Metadata checks of a value: ids have been looked at, or are ours. */
@@ -23,6 +25,11 @@ class RequestIdTrailers extends Metadata {
   constructor(requestId: string) {
     super();
     this.internalRepr.set(requestIdHeader, [requestId]);
+  }
+
+  /** Each is sent once, so that there is nobody to keep another for. */
+  override clone(): Metadata {
+    return this;
   }
 }
 
@@ -42,6 +49,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   readonly #openCalls: OpenCalls;
   readonly #entrance: Entrance;
   readonly #registry: RegionRegistry;
+  readonly #startedAt: number;
   #caller: Caller = anonymousCaller;
   #entered = false;
   #abort: CallAbort | undefined;
@@ -52,6 +60,7 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#openCalls = openCalls;
     this.#entrance = entrance;
     this.#registry = face.registry;
+    this.#startedAt = entrance.operation?.begin() ?? 0;
     openCalls.begin();
   }
 
@@ -102,8 +111,9 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     this.#entered = false;
   }
 
-  /** The call was answered: nothing aborts it from now on. Called once. */
-  finish(): void {
+  /** The call has its answer: nothing aborts it from now on. Called once. */
+  finish(outcome: RequestOutcome): void {
+    this.#entrance.operation?.end(this.#startedAt, outcome, this.requestId);
     this.makeRoom();
     this.#openCalls.end();
     if (this.#abort === undefined) return;

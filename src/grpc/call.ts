@@ -2,7 +2,7 @@ import type { Metadata, MethodDefinition } from "@grpc/grpc-js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import { openGate } from "../core/gate.js";
-import type { OperationObserver, RequestOutcome } from "../core/request-observer.js";
+import type { RequestOutcome } from "../core/request-observer.js";
 import type { BeginTrace } from "../core/request-tracer.js";
 import { apiCategory } from "./api-category.js";
 import { GrpcCallContext, type ServerCall } from "./call-context.js";
@@ -23,7 +23,7 @@ export interface Method<Request> {
   readonly refuse?: (problem: string) => RegistryError;
 }
 
-/** Answers one call, whatever becomes of it, and tells that. Must neither throw nor reject. */
+/** Answers one call, whatever becomes of it, finishes it, and tells how. Must neither throw nor reject. */
 export type AnswerCall = (call: GrpcCallContext) => RequestOutcome | Promise<RequestOutcome>;
 
 /** What carries out the calls of one method: each in a context of its own, counted and traced where that is asked for. */
@@ -32,13 +32,16 @@ export function createRunner(
   face: FaceContext,
   openCalls: OpenCalls,
 ): (call: ServerCall, answer: AnswerCall) => void {
-  const entrance = { gate: face.gates?.grpc ?? openGate, category: apiCategory(path) };
-  const operation = face.observeOperation?.("grpc", name ?? operationName(path));
+  const entrance = {
+    gate: face.gates?.grpc ?? openGate,
+    category: apiCategory(path),
+    operation: face.observeOperation?.("grpc", name ?? operationName(path)),
+  };
   const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(path) });
   return (serverCall, answer) => {
     const call = new GrpcCallContext(face, serverCall, openCalls, entrance);
-    if (trace !== undefined) void traced(trace, call, () => answerObserved(operation, call, answer));
-    else void answerObserved(operation, call, answer);
+    if (trace !== undefined) void traced(trace, call, () => answer(call));
+    else void answer(call);
   };
 }
 
@@ -60,21 +63,6 @@ async function traced(
 ): Promise<void> {
   const trace = begin(call);
   trace.end(statusOfOutcome(await trace.run(respond)));
-}
-
-function answerObserved(
-  operation: OperationObserver | undefined,
-  call: GrpcCallContext,
-  answer: AnswerCall,
-): RequestOutcome | Promise<RequestOutcome> {
-  if (operation === undefined) return answer(call);
-  const startedAt = operation.begin();
-  const end = (outcome: RequestOutcome) => {
-    operation.end(startedAt, outcome, call.requestId);
-    return outcome;
-  };
-  const answered = answer(call);
-  return answered instanceof Promise ? answered.then(end) : end(answered);
 }
 
 /** How a call ends that failed. */

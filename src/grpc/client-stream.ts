@@ -45,11 +45,11 @@ async function answer<Request>(
     response = await method.handle(messagesOf(method, stream, call), call);
   } catch (error) {
     const { status, outcome } = failure(error, call, face);
+    call.finish(outcome);
     callback(status);
     return outcome;
-  } finally {
-    call.finish();
   }
+  call.finish("OK");
   callback(null, response, call.trailers());
   return "OK";
 }

@@ -43,11 +43,11 @@ async function answer<Request>(
     for await (const message of messages) await send(stream, message, call);
   } catch (error) {
     const { status, outcome } = failure(error, call, face);
+    call.finish(outcome);
     stream.emit("error", status);
     return outcome;
-  } finally {
-    call.finish();
   }
+  call.finish("OK");
   stream.end(call.trailers());
   return "OK";
 }

@@ -34,13 +34,13 @@ function answer<Request>(
   callback: sendUnaryData<Buffer>,
 ): RequestOutcome | Promise<RequestOutcome> {
   const succeed = (response: Buffer): RequestOutcome => {
-    call.finish();
+    call.finish("OK");
     callback(null, response, call.trailers());
     return "OK";
   };
   const fail = (error: unknown): RequestOutcome => {
     const { status, outcome } = failure(error, call, face);
-    call.finish();
+    call.finish(outcome);
     callback(status);
     return outcome;
   };

@@ -4,11 +4,7 @@ import type { AnswerBody, AnswerHeaders, Exchange } from "./exchange.js";
 const json = "application/json";
 
 /** An empty answer. Success is exactly 200: every Triton client takes 201 and 204 for failures. */
-export function answerEmpty(
-  exchange: Exchange,
-  status: 200 | 400 = 200,
-  headers?: AnswerHeaders,
-): Response {
+export function answerEmpty(exchange: Exchange, status: 200 | 400 = 200, headers?: AnswerHeaders): Response {
   return exchange.answer(status, json, "", headers);
 }
 

@@ -71,9 +71,13 @@ class NativeMemory {
     return checksum;
   }
 
-  async close(): Promise<void> {
-    this.#checked(await this.#raw.close());
+  close(): Promise<void> {
+    return this.#raw.close().then(this.#checkEnd);
   }
+
+  readonly #checkEnd = (result: RawFailure | null): void => {
+    this.#checked(result);
+  };
 
   #requireRange(offset: bigint, byteSize: bigint): void {
     if (offset >= 0n && byteSize >= 0n && offset + byteSize <= this.byteSize) return;

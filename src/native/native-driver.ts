@@ -8,7 +8,14 @@ import {
 } from "../core/driver.js";
 import { RegistryError } from "../core/errors.js";
 import type { IpcMemHandle } from "../core/handle.js";
-import { isFailure, loadAddon, type RawCall, type RawDriver, type RawFailure } from "./addon.js";
+import {
+  isFailure,
+  loadAddon,
+  type RawCall,
+  type RawDriver,
+  type RawFailure,
+  type RawMemory,
+} from "./addon.js";
 import { type DeviceAllocation, NativeAllocation, NativeMapping } from "./device-memory.js";
 import { failureToError, initialiseError, NoGpuError } from "./driver-failure.js";
 import { driverHint } from "./driver-hints.js";
@@ -84,12 +91,23 @@ export class NativeDriver implements CudaDriver {
     return this.#listing;
   }
 
-  async open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
-    if (!isListed(deviceId, this.knownDevices)) await this.#requireDevice(deviceId);
-    this.#refuseForeignHandle(handle);
-    const raw = this.#checked(await this.#raw.open(deviceId, handle.exposeBytes()));
-    return new NativeMapping(raw, this.#checked);
+  open(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
+    const isFit = isListed(deviceId, this.knownDevices) && this.#isOwn(handle);
+    return isFit ? this.#openNow(deviceId, handle) : this.#openOrRefuse(deviceId, handle);
   }
+
+  async #openOrRefuse(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
+    await this.#requireDevice(deviceId);
+    if (!this.#isOwn(handle)) throw this.#foreignHandle();
+    return this.#openNow(deviceId, handle);
+  }
+
+  // No async function: each costs an open a few microseconds, with what it leaves to the garbage collector.
+  #openNow(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
+    return this.#raw.open(deviceId, handle.exposeBytes()).then(this.#toMapping);
+  }
+
+  readonly #toMapping = (raw: RawMemory | RawFailure) => new NativeMapping(this.#checked(raw), this.#checked);
 
   /** Allocates device memory for other processes to import. Rejects as `open` does. */
   async allocate(deviceId: number, byteSize: bigint): Promise<DeviceAllocation> {
@@ -165,10 +183,13 @@ export class NativeDriver implements CudaDriver {
     });
   }
 
+  #isOwn(handle: IpcMemHandle): boolean {
+    return handle.exposeKey().startsWith(emulatedHandleMagic) === (this.kind === "emulated");
+  }
+
   // A driver given the other kind's handle would answer "invalid" at best, and no hint could be right.
-  #refuseForeignHandle(handle: IpcMemHandle): void {
-    if (handle.exposeKey().startsWith(emulatedHandleMagic) === (this.kind === "emulated")) return;
-    throw new DriverError("cuIpcOpenMemHandle", {
+  #foreignHandle(): DriverError {
+    return new DriverError("cuIpcOpenMemHandle", {
       cudaError: "CUDA_ERROR_INVALID_VALUE",
       cudaCode: 1,
       hint:
