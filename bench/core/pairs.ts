@@ -1,4 +1,5 @@
 // Register and unregister in one process, without a transport: `pairs.js registry|native|nothing`.
+import { CallAbort, type CallSignal } from "../../dist/core/abort.js";
 import { createCudaDriver, IpcMemHandle, RegionRegistry } from "../../dist/index.js";
 import { answerQuestions, type Question } from "../processes/answer-questions.js";
 import { createStore } from "../servers/store.js";
@@ -13,7 +14,7 @@ export interface PairsQuestion extends Question {
 
 interface Pairs {
   /** `signal` is the client's, as every face has one. */
-  register(name: string, handle: Buffer, byteSize: bigint, signal: AbortSignal): Promise<unknown>;
+  register(name: string, handle: Buffer, byteSize: bigint, signal: CallSignal): Promise<unknown>;
   unregister(name: string): Promise<unknown>;
 }
 
@@ -28,7 +29,7 @@ answerQuestions({
     const until = startedAt + seconds * 1000;
     const lane = async (b64: string, index: number) => {
       const [name, handle] = [`pair-${index}`, Buffer.from(b64, "base64")];
-      const { signal } = new AbortController();
+      const signal = new CallAbort();
       do {
         await pairs.register(name, handle, BigInt(byteSize), signal);
         await pairs.unregister(name);

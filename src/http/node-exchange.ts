@@ -210,9 +210,11 @@ export class NodeExchange implements Exchange {
 
   /** Without a length the body goes out in chunks. */
   #headers(contentType: string, length: string | null): string[] {
-    const own = ["content-type", contentType];
-    if (length !== null) own.push("content-length", length);
-    own.push("x-request-id", this.requestId ?? "");
+    const id = this.requestId ?? "";
+    const own =
+      length === null
+        ? ["content-type", contentType, "x-request-id", id]
+        : ["content-type", contentType, "content-length", length, "x-request-id", id];
     return this.extraHeaders === undefined ? own : own.concat(...Object.entries(this.extraHeaders));
   }
 
