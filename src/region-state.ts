@@ -3,7 +3,7 @@ import type { RefusedAdoption } from "./core/adoption.js";
 import type { RegionRegistry, RegistryOptions } from "./core/registry.js";
 import type { Log } from "./log.js";
 import { lockFile } from "./native/file-lock.js";
-import { type OpenedStateFile, StateFile } from "./state/state-file.js";
+import type { OpenedStateFile } from "./state/state-file.js";
 
 /** What of the regions outlives the process. */
 export interface RegionState {
@@ -24,6 +24,8 @@ export async function openRegionState(config: Config, log: Log): Promise<RegionS
   if (config.stateFile === null) {
     return { registryOptions: {}, epoch: 1n, adopt: async () => {}, close: async () => {} };
   }
+  // Most services have no state file, and start sooner without what reads one.
+  const { StateFile } = await import("./state/state-file.js");
   const opened = await StateFile.open(config.stateFile, {
     lock: lockFile,
     onCompactionError: (error) => log.warn({ err: error }, "the state file could not be made shorter"),

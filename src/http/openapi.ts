@@ -41,10 +41,13 @@ const gateStatuses = [httpStatuses.UNAUTHENTICATED, httpStatuses.RESOURCE_EXHAUS
 
 const requestId = { "x-request-id": { $ref: "#/components/headers/RequestId" } };
 
-/** Serves the OpenAPI document of every route, encoded once. */
+/** Serves the OpenAPI document of every route, made when it is first asked for: most services never are. */
 export function createOpenApi({ info }: FaceContext) {
-  const bytes = Buffer.from(stringify(openApiDocument(info.version)) ?? "");
-  return (exchange: Exchange): Response => answerJson(exchange, bytes);
+  let bytes: Buffer<ArrayBuffer> | undefined;
+  return (exchange: Exchange): Response => {
+    bytes ??= Buffer.from(stringify(openApiDocument(info.version)) ?? "");
+    return answerJson(exchange, bytes);
+  };
 }
 
 /** The OpenAPI 3.1 document of the HTTP face; numbers over 2^53 in it are bigints. */
