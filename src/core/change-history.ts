@@ -1,5 +1,6 @@
 import { abortError, type CallSignal, listenForAbort } from "./abort.js";
 import { RegistryError } from "./errors.js";
+import { nextTurn } from "./event-loop.js";
 import type { RegionStatus, RegistryChange } from "./region.js";
 
 /** What is told of a change: not of the call that made it, which would be kept with it. */
@@ -98,7 +99,7 @@ export class ChangeHistory {
         continue;
       }
       if (inTurn === changesATurn) {
-        await new Promise(setImmediate);
+        await nextTurn();
         inTurn = 0;
         continue;
       }

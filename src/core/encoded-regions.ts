@@ -1,4 +1,4 @@
-import { inSlices } from "./event-loop.js";
+import { inSlices, nextTurn } from "./event-loop.js";
 import { maySee, maySeeAll } from "./policy.js";
 import type { CallContext, ListedRegion } from "./region.js";
 import type { Block } from "./region-list.js";
@@ -14,6 +14,9 @@ export interface RegionEncoding {
   /** The answer of which these are the parts. */
   join(parts: readonly Buffer<ArrayBuffer>[]): Buffer<ArrayBuffer>;
 }
+
+/** Parts that are joined and sent in the turn in which the last of them was made: more take milliseconds for each. */
+const partsATurn = 32;
 
 /**
  * The registry's regions, encoded. Kept as parts, one for each block of the list, so that a change costs the part
@@ -61,7 +64,7 @@ export class EncodedRegions {
       parts.push(this.#partOf(block));
       return true;
     });
-    const whole = this.#encoding.join(parts);
+    const whole = await this.#join(parts);
     this.#known = { blocks, whole };
     return whole;
   }
@@ -73,7 +76,15 @@ export class EncodedRegions {
       if (visible.length > 0) parts.push(this.#encoding.encode(visible));
       return true;
     });
-    return this.#encoding.join(parts);
+    return this.#join(parts);
+  }
+
+  async #join(parts: readonly Buffer<ArrayBuffer>[]): Promise<Buffer<ArrayBuffer>> {
+    if (parts.length <= partsATurn) return this.#encoding.join(parts);
+    await nextTurn();
+    const whole = this.#encoding.join(parts);
+    await nextTurn();
+    return whole;
   }
 
   #partOf(block: Block<ListedRegion>): Buffer<ArrayBuffer> {

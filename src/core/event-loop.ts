@@ -23,6 +23,11 @@ export async function inSlices<T>(items: Iterable<T>, work: (item: T) => boolean
   }
 }
 
+/** Resolves in another turn of the event loop, once whatever else waits for it has had its own. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
  * Asked for each region by what makes many come or go, which may not wait for anything else at all: undefined, or
  * what to wait for so that others have their turn.
