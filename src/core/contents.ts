@@ -38,9 +38,13 @@ export function pinRange(
   return registry.pin(name, { offset, byteSize: offset < end ? end - offset : 0n }, context);
 }
 
-/** The pinned bytes, in pieces of at most `pieceBytes`; each is overwritten by the next. */
-export async function* readPieces(pin: RegionPin, pieceBytes: number): AsyncGenerator<Uint8Array, void> {
-  const piece = new Uint8Array(Number(smaller(BigInt(pieceBytes), pin.byteSize)));
+/** Bytes of a piece of what is pinned: `most` unless there are fewer. */
+export function pieceSize(pin: RegionPin, most: number): number {
+  return Number(smaller(BigInt(most), pin.byteSize));
+}
+
+/** The pinned bytes, in pieces as long as `piece`, but for the last; each is in `piece` until the next is asked for. */
+export async function* readPieces(pin: RegionPin, piece: Uint8Array): AsyncGenerator<Uint8Array, void> {
   for (let offset = 0n; offset < pin.byteSize; offset += BigInt(piece.byteLength)) {
     const rest = pin.byteSize - offset;
     const into = rest < BigInt(piece.byteLength) ? piece.subarray(0, Number(rest)) : piece;
@@ -59,7 +63,7 @@ export async function writePieces(
   data: AsyncIterable<Uint8Array>,
   { what, byteSize, signal }: WriteOptions,
 ): Promise<bigint> {
-  const piece = new Uint8Array(Number(smaller(BigInt(writePieceBytes), pin.byteSize)));
+  const piece = new Uint8Array(pieceSize(pin, writePieceBytes));
   let filled = 0;
   let written = 0n;
   const flush = async () => {
@@ -68,8 +72,11 @@ export async function writePieces(
     written += BigInt(filled);
     filled = 0;
   };
+  const pieces = data[Symbol.asyncIterator]();
   try {
-    for await (const received of untilRevoked(pin, data)) {
+    // By hand: async generators keep what went through them until the collector goes through the whole heap.
+    for (let next = await orRevoked(pin, pieces); next.done !== true; next = await orRevoked(pin, pieces)) {
+      const received = next.value;
       if (written + BigInt(filled + received.byteLength) > pin.byteSize) {
         throw new RegistryError("OUT_OF_RANGE", `${what} is longer than the ${pin.byteSize} bytes to write`);
       }
@@ -84,6 +91,9 @@ export async function writePieces(
     if (filled > 0) await flush();
   } catch (cause) {
     throw brokenOff(cause, written);
+  } finally {
+    // Not waited for: it may itself wait for the piece that does not come.
+    void pieces.return?.().catch(() => {});
   }
   if (byteSize === undefined || written === byteSize) return written;
   throw new RegistryError(
@@ -92,28 +102,20 @@ export async function writePieces(
   );
 }
 
-/** The data, as long as the pin is not revoked: whoever waits for the rest of them would not hear of that. */
-async function* untilRevoked(
-  pin: RegionPin,
-  data: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void> {
-  const pieces = data[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await orRevoked(pin, pieces.next());
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    // Not waited for: it may itself wait for the piece that does not come.
-    void pieces.return?.().catch(() => {});
-  }
-}
-
-function orRevoked<T>(pin: RegionPin, next: Promise<T>): Promise<T> {
+/** The next of the data, unless the pin is revoked first: whoever waits for the rest would not hear of that. */
+function orRevoked<T>(pin: RegionPin, pieces: AsyncIterator<T>): Promise<IteratorResult<T>> {
   return new Promise((resolve, reject) => {
     const stopListening = pin.onRevoked(() => reject(pinRevoked(pin.region.name)));
-    next.then(resolve, reject).finally(stopListening);
+    pieces.next().then(
+      (next) => {
+        stopListening();
+        resolve(next);
+      },
+      (error) => {
+        stopListening();
+        reject(error);
+      },
+    );
   });
 }
 

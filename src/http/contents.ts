@@ -1,4 +1,11 @@
-import { type ContentsRange, checksumOf, pinRange, readPieces, writePieces } from "../core/contents.js";
+import {
+  type ContentsRange,
+  checksumOf,
+  pieceSize,
+  pinRange,
+  readPieces,
+  writePieces,
+} from "../core/contents.js";
 import { RegistryError } from "../core/errors.js";
 import type { FaceContext } from "../core/face-context.js";
 import { contentsOff } from "../core/refusals.js";
@@ -25,7 +32,8 @@ export function createContents(context: FaceContext, allowContents: boolean) {
     async read(exchange: Exchange): Promise<Response> {
       const name = regionName(exchange);
       using pin = pinRange(registry, name, rangeIn(exchange.query), callContext(exchange, context));
-      return await exchange.stream(pin.byteSize, readPieces(pin, pieceBytes), shutdown);
+      const piece = new Uint8Array(pieceSize(pin, pieceBytes));
+      return await exchange.stream(pin.byteSize, readPieces(pin, piece), shutdown);
     },
 
     async write(exchange: Exchange): Promise<Response> {

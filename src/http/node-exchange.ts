@@ -3,6 +3,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type CallSignal, listenForAbort } from "../core/abort.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import type { BodyDrain } from "./body-drain.js";
+import { BodyPieces } from "./body-pieces.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
 import {
@@ -117,13 +118,8 @@ export class NodeExchange implements Exchange {
     });
   }
 
-  async *bodyPieces(): AsyncGenerator<Uint8Array> {
-    try {
-      for await (const piece of this.#incoming.iterator({ destroyOnReturn: false })) yield piece;
-    } catch {
-      // A request stream breaks for one reason only; what the caller throws does not come through here.
-      throw clientGone();
-    }
+  bodyPieces(): AsyncIterable<Uint8Array> {
+    return new BodyPieces(this.#incoming);
   }
 
   async #drainRest(): Promise<number> {

@@ -20,8 +20,8 @@ export interface DeviceAllocation extends AsyncDisposable {
 /** Throws what a failure means, after the driver has taken note of it. */
 type Checked = <T>(result: T | RawFailure) => T;
 
-// A piece is copied once more on the loop's thread, which it must not hold up.
-const pieceBytes = 256 * 1024;
+// A piece is copied once more on the loop's thread, which it must not hold up for more than a fraction of a millisecond.
+const pieceBytes = 1024 * 1024;
 
 // No lane is held by one checksum for longer than this many bytes take.
 const checksumPieceBytes = 4n * 1024n * 1024n;

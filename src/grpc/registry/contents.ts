@@ -1,4 +1,4 @@
-import { checksumOf, pinRange, readPieces, writePieces } from "../../core/contents.js";
+import { checksumOf, pieceSize, pinRange, readPieces, writePieces } from "../../core/contents.js";
 import { RegistryError } from "../../core/errors.js";
 import type { FaceContext } from "../../core/face-context.js";
 import { contentsOff } from "../../core/refusals.js";
@@ -8,6 +8,7 @@ import * as wire from "../gen/cudashm/v1/registry.js";
 import type { ServerStreamMethod } from "../server-stream.js";
 import type { UnaryMethod } from "../unary-call.js";
 import { encodeMessage } from "../wire.js";
+import { createReadMessage, writeMessage } from "./content-messages.js";
 
 /** Bytes of one message. */
 const readMessageBytes = 256 * 1024;
@@ -26,10 +27,10 @@ export function createReadContents(
     async *handle({ name, offset, byteSize }, call) {
       assertServed(allowContents, name);
       using pin = pinRange(registry, name, { offset, byteSize }, call);
-      for await (const piece of readPieces(pin, readMessageBytes)) {
-        yield encodeMessage(wire.ReadContentsResponse, {
-          data: Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength),
-        });
+      // One for all of them: each is asked for once grpc-js has taken the one before.
+      const { message, data } = createReadMessage(pieceSize(pin, readMessageBytes));
+      for await (const piece of readPieces(pin, data)) {
+        yield piece.byteLength === data.byteLength ? message : lastMessage(piece);
       }
     },
   };
@@ -43,7 +44,7 @@ export function createWriteContents(
   return {
     path: writeContents.path,
     operation: "writeRegionContents",
-    request: wire.WriteContentsRequest,
+    request: writeMessage,
     messageFields: [1],
     async handle(messages, call) {
       if (!allowContents) throw contentsOff();
@@ -73,6 +74,10 @@ export function createChecksum(
       return encodeMessage(wire.ChecksumResponse, { crc32c, byteSize: pin.byteSize });
     },
   };
+}
+
+function lastMessage({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return encodeMessage(wire.ReadContentsResponse, { data: Buffer.from(buffer, byteOffset, byteLength) });
 }
 
 function assertServed(allowContents: boolean, name: string): void {
