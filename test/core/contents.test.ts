@@ -41,7 +41,8 @@ test("no bytes are read, written and summed as well as many", async () => {
   const { registry } = await registered(64);
   using pin = pinRange(registry, "r", { offset: 64n }, context);
   expect(pin.byteSize).toBe(0n);
-  for await (const piece of readPieces(pin, new Uint8Array(16))) expect.fail(`read ${piece.byteLength} bytes`);
+  for await (const piece of readPieces(pin, new Uint8Array(16)))
+    expect.fail(`read ${piece.byteLength} bytes`);
   expect(await writePieces(pin, each(0, 0), { what: "the data" })).toBe(0n);
   expect(await checksumOf(pin, undefined)).toBe(0);
   await expectRejection(

@@ -14,7 +14,7 @@ test.each([
   ["every character a key can have", new Map([["aZ09._/-", "value"]])],
   [
     "a key of 63 characters and a value of 255 bytes",
-    new Map([["k".repeat(63), "\u00e9".repeat(127) + "x"]]),
+    new Map([["k".repeat(63), `${"\u00e9".repeat(127)}x`]]),
   ],
   ["any text", new Map([["k", "\u{1f600} = % \\ \" '"]])],
 ])("a region can have these labels: %s", async (_, labels) => {
