@@ -2,6 +2,7 @@
 #include "../emulated/environment.cc"  // NOLINT
 
 #include <algorithm>
+#include <utility>
 
 #include "target.h"
 
@@ -51,21 +52,32 @@ void Check(const Environment& environment) {
   for (const int device : environment.visible_devices) CHECK(device >= 0 && device < environment.device_count);
 }
 
+// A variable for as long as this lives. Not by setenv, which never gives the memory of a value back.
+class Variable {
+ public:
+  Variable(std::string name, std::string_view value) : name_(std::move(name)), text_(name_ + "=" + std::string(value)) {
+    CHECK(putenv(text_.data()) == 0);
+  }
+  ~Variable() { unsetenv(name_.c_str()); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
 // The input in one variable after the other, the first byte choosing a second one to have it too.
 void Run(std::string_view input) {
-  const std::string value(input);
-  const auto second = value.empty() ? 0 : static_cast<unsigned char>(value[0]) % std::size(variables);
-  setenv("CUDA_VISIBLE_DEVICES", value.c_str(), 1);
-  setenv((std::string("CUDASHM_EMULATED_") + variables[second]).c_str(), value.c_str(), 1);
+  const auto second = input.empty() ? 0 : static_cast<unsigned char>(input[0]) % std::size(variables);
+  const Variable visible("CUDA_VISIBLE_DEVICES", input);
   for (const char* variable : variables) {
-    const std::string name = std::string("CUDASHM_EMULATED_") + variable;
-    setenv(name.c_str(), value.c_str(), 1);
+    const Variable too(std::string("CUDASHM_EMULATED_") + variables[second], input);
+    const Variable tried(std::string("CUDASHM_EMULATED_") + variable, input);
     Check(cudashm::emulated::read_environment());
     cudashm::emulated::HiddenFunctions hidden;
     cudashm::emulated::Reader(hidden.problems).hidden("HIDE", hidden.hidden);
-    unsetenv(name.c_str());
   }
-  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 }  // namespace

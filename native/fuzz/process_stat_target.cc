@@ -61,5 +61,9 @@ void Run(std::string_view input) {
 }  // namespace
 
 Target ProcessStatTarget() {
-  return {"process stat", {"1 (init)" + numbers, "1 (a) b) (c)" + numbers, "1 (Z) Z 0", ")", ") S 1", numbers}, Run};
+  // The last one is more than is read of the file.
+  return {"process stat",
+          {"1 (init)" + numbers, "1 (a) b) (c)" + numbers, "1 (Z) Z 0", ")", ") S 1", numbers,
+           "1 (" + std::string(1500, 'x') + ")" + numbers},
+          Run};
 }
