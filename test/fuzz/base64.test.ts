@@ -6,11 +6,13 @@ import { holds, timeout } from "./budget.js";
 const alphabet = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"];
 
 /** Triton's rule in other words: what is outside the alphabet is not there, and 86 characters have to be left. */
-function byTheRule(text: string): Uint8Array | null {
+function byTheRule(text: string): Buffer | null {
   const sextets = Array.from(text, (character) => alphabet.indexOf(character)).filter((value) => value >= 0);
   if (sextets.length !== 86) return null;
   const bits = sextets.map((value) => value.toString(2).padStart(6, "0")).join("");
-  return Uint8Array.from({ length: 64 }, (_, byte) => Number.parseInt(bits.slice(byte * 8, byte * 8 + 8), 2));
+  return Buffer.from(
+    Array.from({ length: 64 }, (_, byte) => Number.parseInt(bits.slice(byte * 8, byte * 8 + 8), 2)),
+  );
 }
 
 const inside = fc.constantFrom(...alphabet);
