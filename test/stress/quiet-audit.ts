@@ -55,8 +55,9 @@ export async function auditQuiet({ service, line, book, names, memory }: QuietAu
   const mapped = new Set(listed.map((region) => `${region.device_id} ${region.fingerprint}`)).size;
   expect(driver).toEqual({ openHandles: mapped, importedAllocations: mapped, mappings: mapped });
 
+  // All of them first: no handle can be registered again before every close of it that failed has been done.
+  for (const name of names) await releaseUntilGone(http, name);
   for (const name of names) {
-    await releaseUntilGone(http, name);
     const { generation } = (await registerUntilDone(grpc, name, memory)).body;
     await releaseUntilGone(http, name);
     await book.untilGone(name, Number(generation));
