@@ -76,6 +76,15 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
     return this.#caller.session;
   }
 
+  /**
+   * Whether the library has answered that the deadline passed, or is about to. It gives a call to its handler when the
+   * peer has sent all of it, however late that is, and tells nobody then that the call is over.
+   */
+  get isTooLate(): boolean {
+    // Its timer may ring a millisecond early by this clock.
+    return Date.now() + 1 >= Number(this.#call.getDeadline());
+  }
+
   /** Passes the gate; throws its refusal. */
   enter(): void {
     const { gate, category } = this.#entrance;
@@ -128,10 +137,8 @@ export class GrpcCallContext implements CallContext, HeaderSource, OpenCall {
   #cancel(): void {
     // Also told of calls that were answered; making an error for each of those would cost more than the call.
     if (this.#abort === undefined) return;
-    // The timer that ends a call at its deadline may ring a millisecond early by this clock.
-    const tooLate = Date.now() + 1 >= Number(this.#call.getDeadline());
     this.abort(
-      tooLate
+      this.isTooLate
         ? new RegistryError("DEADLINE_EXCEEDED", "the deadline passed before the call was done")
         : new RegistryError("CANCELLED", "the client cancelled the call"),
     );

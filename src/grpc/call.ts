@@ -40,6 +40,7 @@ export function createRunner(
   const trace = face.traceOperation?.({ protocol: "grpc", ...nameParts(path) });
   return (serverCall, answer) => {
     const call = new GrpcCallContext(face, serverCall, openCalls, entrance);
+    if (call.isTooLate) return call.finish("DEADLINE_EXCEEDED");
     if (trace !== undefined) void traced(trace, call, () => answer(call));
     else void answer(call);
   };
