@@ -1,19 +1,15 @@
 // `npm run soak -- --minutes N`: a service under steady load of mixed calls, with a line every so often (`--every`, in
 // seconds) of what it has then. Ends with 1, saying what is wrong, when that drifts. `--seed` makes it another load;
 // CUDASHM_EMULATED_ variables are the service's.
-import { parseArgs } from "node:util";
 import { runnerImport } from "vite";
+import { readNumberOptions } from "./number-options.mjs";
 import { root } from "./tree-hash.mjs";
 
-const numbers = { minutes: "10", every: "10", seed: "1" };
-const { values } = parseArgs({
-  options: Object.fromEntries(
-    Object.entries(numbers).map(([name, usual]) => [name, { type: "string", default: usual }]),
-  ),
+const { minutes, every, seed } = readNumberOptions("soak", {
+  minutes: { usual: 10, most: 100_000, meaning: "of load" },
+  every: { usual: 10, most: 100_000, meaning: "seconds from one look to the next" },
+  seed: { usual: 1, most: 1_000_000, isWhole: true, meaning: "decides what is asked for" },
 });
-for (const [name, text] of Object.entries(values)) {
-  if (!(Number(text) > 0)) throw new Error(`--${name} takes a number greater than 0, not '${text}'`);
-}
 
 // Shares its load with the tests, which are TypeScript.
 const { module } = await runnerImport("./test/soak/soak.ts", {
@@ -23,9 +19,9 @@ const { module } = await runnerImport("./test/soak/soak.ts", {
   oxc: { target: "es2022" },
 });
 const wrong = await module.soak({
-  seconds: Number(values.minutes) * 60,
-  every: Number(values.every),
-  seed: Number(values.seed),
+  seconds: minutes * 60,
+  every,
+  seed,
   print: (line) => process.stdout.write(`${line}\n`),
 });
 for (const what of wrong) process.stdout.write(`failed: ${what}\n`);

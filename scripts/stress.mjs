@@ -2,16 +2,15 @@
 // with other numbers (`--seed`). `npm test` runs them for a few seconds.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readNumberOptions } from "./number-options.mjs";
 import { root } from "./tree-hash.mjs";
 
-const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "120" }, seed: { type: "string", default: "1" } },
+// A test's time limit is ten times as long, and a timer ends at 2^31 ms.
+const { seconds, seed } = readNumberOptions("stress", {
+  seconds: { usual: 120, most: 200_000, meaning: "of load in each test" },
+  seed: { usual: 1, most: 1_000_000, isWhole: true, meaning: "decides what is asked for, and what fails" },
 });
-for (const [name, text] of Object.entries(values)) {
-  if (!(Number(text) > 0)) throw new Error(`--${name} takes a number greater than 0, not '${text}'`);
-}
-const env = { ...process.env, CUDASHM_STRESS_SECONDS: values.seconds, CUDASHM_STRESS_SEED: values.seed };
+const env = { ...process.env, CUDASHM_STRESS_SECONDS: String(seconds), CUDASHM_STRESS_SEED: String(seed) };
 const vitest = join(root, "node_modules", ".bin", "vitest");
 // One after the other: each is about what a machine does that has nothing else to do.
 const args = ["run", "--no-file-parallelism", "test/stress"];
