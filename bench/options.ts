@@ -84,3 +84,9 @@ export function matching<Named extends { readonly name: string }>(
   }
   return all.filter((one) => found.has(one));
 }
+
+/** What is wrong where no row of the cases has `wanted` in its name. */
+export function noSuchRow(wanted: string, names: readonly string[]): string {
+  const rows = names.map((name) => `\n  ${name}`).join("");
+  return `no row has '${wanted}' in its name; there are${rows}`;
+}

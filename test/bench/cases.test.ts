@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cases } from "../../bench/cases.js";
@@ -48,6 +48,17 @@ describe("in a tiny form every case of the benchmark yields its figures", () => 
       expect(Object.values(row.derived).every(isFigure), row.name).toBe(true);
     }
   });
+});
+
+test("a row that there is none of is an error that names the rows, and the last run's figures stay", () => {
+  const latest = `${root}bench/results/latest.json`;
+  const figures = () => (existsSync(latest) ? readFileSync(latest, "utf8") : null);
+  const before = figures();
+  const args = ["dist-bench/run.js", "core", "--json", "--row", "zzz"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  expect(stderr).toMatch(/^bench: no row has 'zzz' in its name; there are\n {2}\S/m);
+  expect(figures()).toBe(before);
 });
 
 // JSON has no NaN and no Infinity: they come as null.
