@@ -14,7 +14,7 @@ const plan = stressPlan({ seed: 0, seconds: 3 });
 
 /**
  * How often clients by themselves and beside such peers take turns. What else the machine does makes this phase or that
- * one slow; what such peers do makes slow all that are beside them.
+ * one slow; what such peers do makes slow all that are beside them. So the best of both are compared.
  */
 const phases = 3;
 
@@ -59,8 +59,8 @@ test.skipIf(testDriver !== "emulated")(
       expect(await http.call(release, null, null)).toMatchObject({ code: "OK", body: { closed: true } });
     }
 
-    const [quick, slow] = [Math.max(...alone), Math.min(...besidePeers)];
-    expect(slow, `p99 in milliseconds; ${quick} without such clients`).toBeLessThan(4 * quick + 25);
+    const [quick, slow] = [Math.min(...alone), Math.min(...besidePeers)];
+    expect(slow, `p99 in milliseconds; ${quick} without such clients`).toBeLessThan(2 * quick + 25);
     http[Symbol.dispose]();
     await service.untilQuiet(rest);
     expect(service.calls.openHandles()).toBe(0);
