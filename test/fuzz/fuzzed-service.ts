@@ -104,6 +104,9 @@ export class FuzzedService implements AsyncDisposable {
     expect((await this.ask("POST", "/v2/cudasharedmemory/unregister")).status).toBe(200);
     // Connections are closed at its next turns, of which each answer is one, or by keepalive.
     const end = Date.now() + patienceMs;
+    let unfinished = await this.#unfinished();
+    while (unfinished.length > 0 && Date.now() < end) unfinished = await this.#unfinished();
+    expect(unfinished).toEqual([]);
     while (this.#openFiles() > this.#files && Date.now() < end) {
       expect((await this.ask("GET", "/v2/cudasharedmemory/status")).body).toBe("[]");
     }
@@ -116,6 +119,16 @@ export class FuzzedService implements AsyncDisposable {
     expect(peakKiB / 1024).toBeLessThan(maxResidentMiB);
     expect(this.#service.log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
     expect(this.#service.process.errorText).toBe("");
+  }
+
+  /** Lines of its metrics that tell of requests which are not answered, or of memory that somebody uses. */
+  async #unfinished(): Promise<readonly string[]> {
+    // A connection that is kept would be a file too many.
+    const answer = await fetch(this.#service.metricsUrl, { headers: { connection: "close" } });
+    const text = await answer.text();
+    const gauges = text.split("\n").filter((line) => /^cudashm_(requests_in_flight|pins)\b/.test(line));
+    expect(gauges.length).toBeGreaterThan(1);
+    return gauges.filter((line) => !line.endsWith(" 0"));
   }
 
   #openFiles(): number {
