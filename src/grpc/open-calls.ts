@@ -1,5 +1,6 @@
 import type { RegistryError } from "../core/errors.js";
 import { exiting } from "../core/refusals.js";
+import { UnreadAnswers } from "./unread-answers.js";
 
 /** A call that can be ended from outside. */
 export interface OpenCall {
@@ -11,6 +12,7 @@ export interface OpenCall {
  * call a signal that the runtime keeps as long as the service's own.
  */
 export class OpenCalls {
+  readonly unread = new UnreadAnswers();
   readonly #calls = new Set<OpenCall>();
   readonly #shutdown: AbortSignal;
   #atWork = 0;

@@ -4,6 +4,7 @@ import type { RequestOutcome } from "../core/request-observer.js";
 import { createRunner, decodeRequest, failure, type Method, rawDefinition } from "./call.js";
 import type { GrpcCallContext } from "./call-context.js";
 import type { OpenCalls } from "./open-calls.js";
+import { largeAnswerBytes, type UnreadAnswers } from "./unread-answers.js";
 
 /** A call of one request and one response. */
 export interface UnaryMethod<Request> extends Method<Request> {
@@ -20,7 +21,7 @@ export function addUnaryMethod<Request>(
 ): void {
   const run = createRunner(method, face, openCalls);
   const handler = (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
-    run(call, (context) => answer(method, face, context, call.request, callback));
+    run(call, (context) => answer(method, face, context, openCalls.unread, call, callback));
   const definition = rawDefinition(method.path, { requestStream: false, responseStream: false });
   server.addService({ [method.path]: definition }, { [method.path]: handler });
 }
@@ -30,10 +31,19 @@ function answer<Request>(
   method: UnaryMethod<Request>,
   face: FaceContext,
   call: GrpcCallContext,
-  bytes: Buffer,
+  unread: UnreadAnswers,
+  serverCall: ServerUnaryCall<Buffer, Buffer>,
   callback: sendUnaryData<Buffer>,
 ): RequestOutcome | Promise<RequestOutcome> {
   const succeed = (response: Buffer): RequestOutcome => {
+    if (response.byteLength >= largeAnswerBytes && !serverCall.cancelled) {
+      try {
+        // Told of a call in the end however it went, here once the peer has taken its answer.
+        serverCall.on("cancelled", unread.add(serverCall.getPeer(), response));
+      } catch (error) {
+        return fail(error);
+      }
+    }
     call.finish("OK");
     callback(null, response, call.trailers());
     return "OK";
@@ -47,7 +57,7 @@ function answer<Request>(
   let response: Buffer | Promise<Buffer>;
   try {
     call.enter();
-    response = method.handle(decodeRequest(method, bytes), call);
+    response = method.handle(decodeRequest(method, serverCall.request), call);
   } catch (error) {
     return fail(error);
   }
