@@ -74,7 +74,6 @@ export async function writePieces(
   };
   const pieces = data[Symbol.asyncIterator]();
   try {
-    // By hand: async generators keep what went through them until the collector goes through the whole heap.
     for (let next = await orRevoked(pin, pieces); next.done !== true; next = await orRevoked(pin, pieces)) {
       const received = next.value;
       if (written + BigInt(filled + received.byteLength) > pin.byteSize) {
@@ -106,6 +105,7 @@ export async function writePieces(
 function orRevoked<T>(pin: RegionPin, pieces: AsyncIterator<T>): Promise<IteratorResult<T>> {
   return new Promise((resolve, reject) => {
     const stopListening = pin.onRevoked(() => reject(pinRevoked(pin.region.name)));
+    // It stops before the answer is given: a pin has one listener, which is the next piece's by then.
     pieces.next().then(
       (next) => {
         stopListening();

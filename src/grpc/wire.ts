@@ -32,13 +32,15 @@ export function decodeMessage<Message>(
 const maxKeptBytes = 64 * 1024;
 
 // A writer's buffer costs a small message more than the rest of its encoding, and finishing it makes it new.
-let kept = new BinaryWriter();
+let writer = new BinaryWriter();
 
 export function encodeMessage<Message>(codec: MessageCodec<Message>, message: Message): Buffer<ArrayBuffer> {
-  const writer = kept;
-  kept = new BinaryWriter();
-  const bytes = codec.encode(message, writer).finish();
-  // Only after it went well: a writer that was left in the middle still has what was written.
-  if (bytes.length <= maxKeptBytes) kept = writer;
+  let bytes: Uint8Array<ArrayBuffer> | undefined;
+  try {
+    bytes = codec.encode(message, writer).finish();
+  } finally {
+    // One that was left in the middle still has what was written.
+    if (bytes === undefined || bytes.length > maxKeptBytes) writer = new BinaryWriter();
+  }
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

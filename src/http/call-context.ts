@@ -1,5 +1,4 @@
 import type { CallSignal } from "../core/abort.js";
-import type { Caller } from "../core/caller.js";
 import type { FaceContext } from "../core/face-context.js";
 import type { CallContext } from "../core/region.js";
 import type { Exchange } from "./exchange.js";
@@ -17,29 +16,22 @@ export function callContext(exchange: Exchange, { shutdown }: FaceContext): Call
 
 class HttpCallContext implements CallContext {
   readonly protocol = "http";
+  readonly owner: string;
+  readonly isAdmin: boolean;
+  readonly session: string | null;
   readonly requestId: string;
-  readonly #caller: Caller;
   readonly #exchange: Exchange;
   readonly #shutdown: AbortSignal;
   #signal: CallSignal | undefined;
 
   constructor(exchange: Exchange, shutdown: AbortSignal) {
+    const { owner, isAdmin, session } = exchange.caller;
+    this.owner = owner;
+    this.isAdmin = isAdmin;
+    this.session = session;
     this.requestId = exchange.requestId ?? "";
-    this.#caller = exchange.caller;
     this.#exchange = exchange;
     this.#shutdown = shutdown;
-  }
-
-  get owner(): string {
-    return this.#caller.owner;
-  }
-
-  get isAdmin(): boolean {
-    return this.#caller.isAdmin;
-  }
-
-  get session(): string | null {
-    return this.#caller.session;
   }
 
   /** Made when first asked for: most calls are answered without waiting and need none. */

@@ -3,7 +3,6 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type CallSignal, listenForAbort } from "../core/abort.js";
 import { anonymousCaller, type Caller } from "../core/caller.js";
 import type { BodyDrain } from "./body-drain.js";
-import { BodyPieces } from "./body-pieces.js";
 import type { HttpConnection } from "./connection.js";
 import { bodyTooLarge, clientGone } from "./errors.js";
 import {
@@ -64,8 +63,10 @@ export class NodeExchange implements Exchange {
 
   header(name: string): string | undefined {
     if (name === "host") return this.#incoming.host;
-    const { headers, rawHeaders } = this.#incoming;
-    return headers[name] === undefined ? undefined : combinedValue(rawHeaders, name);
+    // Of some, `authorization` among them, `headers` has only the first. The distinct ones cost a small request too much
+    // to be made for headers that it does not have.
+    const { headers } = this.#incoming;
+    return headers[name] === undefined ? undefined : this.#incoming.headersDistinct[name]?.join(", ");
   }
 
   get declaredLength(): number | null {
@@ -118,8 +119,13 @@ export class NodeExchange implements Exchange {
     });
   }
 
-  bodyPieces(): AsyncIterable<Uint8Array> {
-    return new BodyPieces(this.#incoming);
+  async *bodyPieces(): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const piece of this.#incoming.iterator({ destroyOnReturn: false })) yield piece;
+    } catch {
+      // A request stream breaks for one reason only; what the caller throws does not come through here.
+      throw clientGone();
+    }
   }
 
   async #drainRest(): Promise<number> {
@@ -231,16 +237,4 @@ export class NodeExchange implements Exchange {
       if (!complete) socket.destroy();
     });
   }
-}
-
-/** All values of a header; Node's own list of headers has only the first of some, `authorization` among them. */
-function combinedValue(rawHeaders: readonly string[], name: string): string | undefined {
-  let combined: string | undefined;
-  for (let at = 1; at < rawHeaders.length; at += 2) {
-    const field = rawHeaders[at - 1];
-    if (field?.length !== name.length || field.toLowerCase() !== name) continue;
-    const value = rawHeaders[at];
-    combined = combined === undefined ? value : `${combined}, ${value}`;
-  }
-  return combined;
 }

@@ -43,15 +43,8 @@ export class ObservedDriver implements CudaDriver {
 
   async open(deviceId: number, handle: IpcMemHandle): Promise<DeviceMapping> {
     const startedAt = performance.now();
-    let mapping: DeviceMapping;
-    try {
-      mapping = await this.#driver.open(deviceId, handle);
-    } catch (error) {
-      tellRefusal(this.#observer, "open", error);
-      throw error;
-    } finally {
-      this.#observer.ended("open", deviceId, performance.now() - startedAt);
-    }
+    const opened = this.#driver.open(deviceId, handle);
+    const mapping = await timed(this.#observer, "open", deviceId, startedAt, opened);
     this.#observer.mapped(deviceId, mapping.byteSize, 1);
     return new ObservedMapping(mapping, this.#observer);
   }
@@ -95,14 +88,7 @@ class ObservedMapping implements DeviceMapping {
   async close(): Promise<void> {
     if (this.#closed) return this.#mapping.close();
     const startedAt = performance.now();
-    try {
-      await this.#mapping.close();
-    } catch (error) {
-      tellRefusal(this.#observer, "close", error);
-      throw error;
-    } finally {
-      this.#observer.ended("close", this.deviceId, performance.now() - startedAt);
-    }
+    await timed(this.#observer, "close", this.deviceId, startedAt, this.#mapping.close());
     if (!this.#closed) this.#observer.mapped(this.deviceId, this.byteSize, -1);
     this.#closed = true;
   }
@@ -110,6 +96,27 @@ class ObservedMapping implements DeviceMapping {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+function timed<T>(
+  observer: DriverCallObserver,
+  call: "open" | "close",
+  deviceId: number,
+  startedAt: number,
+  done: Promise<T>,
+): Promise<T> {
+  const ended = () => observer.ended(call, deviceId, performance.now() - startedAt);
+  return done.then(
+    (result) => {
+      ended();
+      return result;
+    },
+    (error) => {
+      tellRefusal(observer, call, error);
+      ended();
+      throw error;
+    },
+  );
 }
 
 async function watched<T>(observer: DriverCallObserver, call: DriverCall, done: Promise<T>): Promise<T> {

@@ -102,7 +102,7 @@ export class NativeDriver implements CudaDriver {
     return this.#openNow(deviceId, handle);
   }
 
-  // No async function: each costs an open a few microseconds, with what it leaves to the garbage collector.
+  // No async function: every register passes here, and each would leave the collector a promise and a generator more.
   #openNow(deviceId: number, handle: IpcMemHandle): Promise<NativeMapping> {
     return this.#raw.open(deviceId, handle.exposeBytes()).then(this.#toMapping);
   }

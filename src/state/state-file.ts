@@ -1,4 +1,5 @@
 import { RegistryError } from "../core/errors.js";
+import { nextTurn } from "../core/event-loop.js";
 import type { RegionJournal, RegionRecord } from "../core/journal.js";
 import type { RegistryChange } from "../core/region.js";
 import { quoteRegionName } from "../core/region-name.js";
@@ -170,7 +171,7 @@ export class StateFile implements RegionJournal, AsyncDisposable {
   async #writeWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
       // What is asked for in the same turn of the event loop shares the write.
-      await new Promise(setImmediate);
+      await nextTurn();
       const batch = this.#takeBatch();
       try {
         await this.#log.append(

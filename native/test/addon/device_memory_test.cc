@@ -1,3 +1,5 @@
+// All of a memory's life on one fake driver, from the open to what is left over: its parts share that driver, the helpers
+// below and the order of their calls, so they stay in one file.
 #include "../../src/device_memory.h"
 
 #include <cstring>
